@@ -2,6 +2,7 @@
 # Events of a real .NET program that was started without any preparation: sarif-multitool from npm,
 # which brings its own runtime (.NET 8 and Core 3.1). Rules fire on collections, on exceptions and
 # on the events of an EventSource.
+# time limit: 480
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
@@ -117,7 +118,7 @@ check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.l
 
 # ---- without a rule: stacks of events ------------------------------------------------------------
 
-timeout 60 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
+timeout 180 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
 	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=multitool' \
 	2>stacks.log & collect=$!
 wait_for 20 grep -q 'recording this machine' stacks.log
