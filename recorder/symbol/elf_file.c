@@ -12,7 +12,23 @@ void elf_file_close(struct elf_file *f)
 	buf_free(&f->memory);
 }
 
-int elf_file_open_path(const char *path, struct elf_file *out, struct err *err)
+static int dll_head(const struct bytes *in, struct elf_head *out, struct err *err)
+{
+	char magic[2];
+	int rc = bytes_read(in, 0, magic, sizeof(magic), "its first bytes", err);
+
+	if (!rc && memcmp(magic, "MZ", 2) != 0)
+		rc = err_set(err, ERR_FORMAT, "not a PE file");
+	*out = (struct elf_head){.is64 = true, .machine = ELF_X86_64, .nsegments = 1};
+	out->segments[0] = (struct elf_segment){.file_bytes = in->size, .memory_bytes = in->size,
+						.executable = true};
+	return rc;
+}
+
+typedef int head_reader(const struct bytes *in, struct elf_head *out, struct err *err);
+
+static int open_path(const char *path, head_reader *read_head, struct elf_file *out,
+		     struct err *err)
 {
 	struct elf_file f = {0};
 	struct os_file_info info;
@@ -28,7 +44,7 @@ int elf_file_open_path(const char *path, struct elf_file *out, struct err *err)
 		f.dev = info.dev;
 		f.ino = info.ino;
 		f.mtime_ns = info.mtime_ns;
-		rc = elf_head_read(&f.bytes, &f.head, err);
+		rc = read_head(&f.bytes, &f.head, err);
 		if (rc)
 			err_prefix(err, "%s", path);
 	}
@@ -37,6 +53,11 @@ int elf_file_open_path(const char *path, struct elf_file *out, struct err *err)
 	else
 		*out = f;
 	return rc;
+}
+
+int elf_file_open_path(const char *path, struct elf_file *out, struct err *err)
+{
+	return open_path(path, elf_head_read, out, err);
 }
 
 bool elf_file_same(const struct elf_file *a, const struct elf_file *b)
@@ -64,10 +85,10 @@ static bool is_mapped_file(const struct object_key *key, const struct elf_file *
 }
 
 static int open_candidate(const struct object_key *key, const char *path, bool same_root,
-			  struct elf_file *out, struct err *err)
+			  head_reader *read_head, struct elf_file *out, struct err *err)
 {
 	struct elf_file f;
-	int rc = elf_file_open_path(path, &f, err);
+	int rc = open_path(path, read_head, &f, err);
 
 	if (rc)                                  /* another format: Wine maps PE */
 		return rc == ERR_FORMAT ? ERR_UNSUPPORTED : rc;
@@ -96,8 +117,8 @@ static int open_vdso(bool is_32_bit, struct elf_file *out, struct err *err)
 	return rc;
 }
 
-int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct elf_file *out,
-		  struct err *err)
+static int open_one_of(const struct object *object, uint32_t pid, bool debug,
+		       head_reader *read_head, struct elf_file *out, struct err *err)
 {
 	struct buf path = {.max_bytes = 8192};
 	struct err why = {0};
@@ -105,15 +126,12 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	unsigned which;
 	bool same_root;
 
-	if (elf_file_is_vdso(object))
-		return debug ? ERR_NOT_FOUND
-			     : open_vdso(strcmp(object->key.path, "[vdso]") != 0, out, err);
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
 		if (!symbol_path(object, pid, debug, which, &path, &same_root))
 			continue;
-		rc = open_candidate(&object->key, buf_text(&path), same_root, out, &one);
+		rc = open_candidate(&object->key, buf_text(&path), same_root, read_head, out, &one);
 		one.code = rc;
 		/* A library is never the process's program, so that is no reason. */
 		if (rc && !(rc == ERR_FORMAT && which == SYMBOL_PROGRAM))
@@ -128,6 +146,21 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 	if (err)
 		*err = why;
 	return why.code;
+}
+
+int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct elf_file *out,
+		  struct err *err)
+{
+	if (elf_file_is_vdso(object))
+		return debug ? ERR_NOT_FOUND
+			     : open_vdso(strcmp(object->key.path, "[vdso]") != 0, out, err);
+	return open_one_of(object, pid, debug, elf_head_read, out, err);
+}
+
+int elf_file_open_dll(const struct object *object, uint32_t pid, struct elf_file *out,
+		      struct err *err)
+{
+	return open_one_of(object, pid, false, dll_head, out, err);
 }
 
 /* ---- a symbol path --------------------------------------------------------------------------- */
@@ -194,7 +227,7 @@ static bool open_in_directory(const struct symbol_element *dir, const struct obj
 		buf_reset(found);
 		buf_put(found, dir->text, dir->nbytes);
 		if (!put_place(object, debug, which, found) || found->failed ||
-		    open_candidate(&object->key, buf_text(found), false, out, NULL))
+		    open_candidate(&object->key, buf_text(found), false, elf_head_read, out, NULL))
 			continue;
 		if (debug || has_code(&out->head))
 			return true;

@@ -34,6 +34,13 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug, struct 
 		  struct err *err);
 
 /*
+ * The same for a .NET image (symbol/r2r.h): PE, whose head is one segment that is the whole file.
+ * returns  as elf_file_open(); ERR_UNSUPPORTED when it is no PE file either
+ */
+int elf_file_open_dll(const struct object *object, uint32_t pid, struct elf_file *out,
+		      struct err *err);
+
+/*
  * The same in the directories of a symbol path, for an object with a build id. In each of them:
  *
  *	program  ID/executable, .build-id/ID, its whole path as recorded, its base name

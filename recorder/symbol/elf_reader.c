@@ -32,6 +32,9 @@ struct elf_table {
 	uint32_t checksum;            /* which has this checksum */
 	struct buf linked;            /* path of `names`, if found by a link or the symbol path */
 	struct elf_index *index;
+	bool is_dll;                  /* .NET: `index` has its methods */
+	bool looked_for_dotnet;
+	struct elf_index *dotnet;     /* methods in a single-file program; NULL = none */
 	char name[FUNCTION_NAME_MAX + 1];
 	struct buf note;
 };
@@ -81,7 +84,7 @@ static void use_debug_file(struct elf_table *t)
 		buf_free(&path);
 		return;
 	}
-	rc = sandbox_index(t->env->sandbox, &debug, false, &index, note, &err);
+	rc = sandbox_index(t->env->sandbox, &debug, SANDBOX_NAMED, &index, note, &err);
 	if (rc)
 		set_note(t, "%s: its debug file is not used: %s", err.text);
 	if (rc || index->nentries <= t->index->nentries) {
@@ -102,7 +105,7 @@ static void use_debug_file(struct elf_table *t)
 static int index_file(struct elf_table *t, struct err *err)
 {
 	char note[SANDBOX_NOTE_BYTES];
-	int rc = sandbox_index(t->env->sandbox, &t->names, true, &t->index, note, err);
+	int rc = sandbox_index(t->env->sandbox, &t->names, SANDBOX_PACKED, &t->index, note, err);
 
 	if (!rc && *note)
 		set_note(t, "%s: %s", note);
@@ -200,12 +203,64 @@ static void to_disk(struct elf_table *t)
 	buf_free(&image);
 }
 
+/* ---- precompiled .NET code ------------------------------------------------------------------- */
+
+static int open_dll(struct elf_table *t)
+{
+	char note[SANDBOX_NOTE_BYTES];
+	int rc = elf_file_open_dll(t->object, t->pid, &t->names, NULL);
+
+	if (!rc)
+		rc = sandbox_index(t->env->sandbox, &t->names, SANDBOX_DOTNET, &t->index, note,
+				   NULL);
+	t->head = t->names.head;
+	t->is_dll = rc == 0;
+	return rc;
+}
+
+/* A single-file program has its .dll files behind what its segments hold. */
+static void look_for_dotnet(struct elf_table *t)
+{
+	char note[SANDBOX_NOTE_BYTES];
+	struct elf_file file;
+
+	if (t->looked_for_dotnet)
+		return;
+	t->looked_for_dotnet = true;
+	if (elf_file_is_vdso(t->object) ||
+	    elf_file_open(t->object, t->pid, false, &file, NULL))
+		return;
+	if (!sandbox_index(t->env->sandbox, &file, SANDBOX_DOTNET, &t->dotnet, note, NULL))
+		t->base.bytes += elf_index_bytes(t->dotnet);
+	elf_file_close(&file);
+}
+
+/* Names are "Module!Namespace.Class.Method", all in memory. */
+static bool find_dotnet(struct elf_table *t, const struct elf_index *index, uint64_t offset,
+			struct symbol *out)
+{
+	struct elf_function function;
+	char *mark;
+
+	if (!index || !elf_find(index, offset, &function) ||
+	    elf_function_name(index, &t->names.bytes, &function, t->name, sizeof(t->name), NULL))
+		return false;
+	mark = strchr(t->name, '!');
+	if (!mark)
+		return false;
+	*mark = '\0';
+	*out = (struct symbol){.offset = function.vaddr, .name = mark + 1, .module = t->name};
+	return true;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 {
 	int rc = elf_file_open(t->object, t->pid, false, &t->names, err);
 
+	if (rc == ERR_UNSUPPORTED && !elf_file_is_vdso(t->object) && open_dll(t) == 0)
+		return 0;
 	if (rc && elf_file_open_in(t->env->path, t->object, false, &t->linked, &t->names) == 0)
 		rc = 0;
 	t->file_bytes = t->names.bytes.size;
@@ -312,6 +367,12 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	struct elf_function function;
 	uint64_t vaddr, start;
 
+	if (t->is_dll)
+		return find_dotnet(t, t->index, offset, out);
+	if (!elf_vaddr(&t->head, offset, &vaddr)) {
+		look_for_dotnet(t);
+		return find_dotnet(t, t->dotnet, offset, out);
+	}
 	/* Names first: that may replace the index. */
 	if (!has_names(t) || !elf_vaddr(&t->head, offset, &vaddr) ||
 	    !elf_find(t->index, vaddr, &function))
@@ -347,6 +408,7 @@ static void close_elf(struct symbol_table *table)
 		idle(table);
 	rest(table);
 	elf_index_free(t->index);
+	elf_index_free(t->dotnet);
 	buf_free(&t->linked);
 	buf_free(&t->note);
 	free(t);

@@ -83,3 +83,16 @@ int pe_functions(const struct bytes *in, const struct pe_head *head, struct rva_
  */
 int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_index *index,
 	      struct err *err);
+
+struct symbol_env;
+struct object_key;
+
+/*
+ * The file of an image that some process loaded: at its path, or on the symbol path. Any thread.
+ *
+ * key      what identifies it: the PDB's GUID and age, or dev = timestamp and ino = SizeOfImage
+ * file     open, for os_close(); *bytes are its
+ * returns  false: it is not there, or another is. Servers are not asked
+ */
+bool pe_image_find(const struct symbol_env *env, const struct object_key *key,
+		   struct os_file **file, struct bytes *bytes, struct pe_head *head);

@@ -14,7 +14,7 @@
  */
 #include "symbol/dbghelp.h"
 #include "symbol/pdb.h"
-#include "symbol/pe_image.h"
+#include "symbol/pe.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_path.h"
 

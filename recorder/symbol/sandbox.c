@@ -1,18 +1,24 @@
 #include "symbol/sandbox.h"
 
 #include "symbol/elf_section.h"
+#include "symbol/r2r.h"
 
 #include <stdio.h>
 
-int sandbox_index_here(const struct bytes *in, const struct elf_head *head, bool packed,
-		       struct elf_index **out, char *note, struct err *err)
+int sandbox_index_here(const struct bytes *in, const struct elf_head *head,
+		       enum sandbox_index which, struct elf_index **out, char *note,
+		       struct err *err)
 {
 	struct buf text = {.max_bytes = ELF_MINIDEBUG_MAX_BYTES + 1};
 	struct err why = {0};
 	struct bytes mini;
-	int rc = packed ? elf_minidebug_read(in, head, &text, &why) : ERR_NOT_FOUND;
+	int rc = ERR_NOT_FOUND;
 
 	*note = '\0';
+	if (which == SANDBOX_DOTNET)
+		return r2r_index_new(in, out, err);
+	if (which == SANDBOX_PACKED)
+		rc = elf_minidebug_read(in, head, &text, &why);
 	if (!rc) {
 		mini = bytes_of_memory(text.data, text.len);
 		rc = elf_index_new(in, head, &mini, out, &why);

@@ -20,6 +20,9 @@
 #define SANDBOX_MEMORY_MAX_BYTES ((uint64_t)1 << 30)   /* without mapped files */
 #define SANDBOX_NOTE_BYTES 400u
 
+/* Which functions of a file: all that it names, also what is packed into it, .NET methods. */
+enum sandbox_index { SANDBOX_NAMED, SANDBOX_PACKED, SANDBOX_DOTNET };
+
 struct sandbox;
 
 /* NULL = no memory, or not on this host: then everything is done here. */
@@ -27,14 +30,15 @@ struct sandbox *sandbox_new(void);
 void sandbox_free(struct sandbox *s);          /* NULL allowed */
 
 /*
- * The index of a file's functions: elf_index_new(), with what is packed into the file if `packed`.
- * When that cannot be unpacked its exported functions must do, and the note says why.
+ * The index of a file's functions: elf_index_new(), with what is packed into the file if asked, or
+ * r2r_index_new(). When what is packed cannot be unpacked its exported functions must do, and the
+ * note says why.
  *
  * s        NULL = here; also for a file in memory, which is the kernel's
  * note     SANDBOX_NOTE_BYTES; set to a sentence, or ""
  * returns  as elf_index_new(); ERR_LIMIT when it takes too long; ERR_FORMAT when the process died
  */
-int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
+int sandbox_index(struct sandbox *s, const struct elf_file *file, enum sandbox_index which,
 		  struct elf_index **out, char *note, struct err *err);
 
 /* demangle(), demangle.h. */
@@ -49,11 +53,12 @@ void sandbox_add_usage(const struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_
 
 /*
  * What the process does, and what is checked of its answer; portable.
- * in, head  of the file
+ * in, head  of the file; head: not used for .NET
  * sound     false: an access to this index would leave it, or take more memory than a file's may
  */
-int sandbox_index_here(const struct bytes *in, const struct elf_head *head, bool packed,
-		       struct elf_index **out, char *note, struct err *err);
+int sandbox_index_here(const struct bytes *in, const struct elf_head *head,
+		       enum sandbox_index which, struct elf_index **out, char *note,
+		       struct err *err);
 bool sandbox_index_is_sound(const struct elf_index *index);
 
 /* The process itself: answers on descriptor 0 until that is closed. Returns its exit code. */

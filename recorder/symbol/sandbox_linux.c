@@ -29,10 +29,11 @@ extern char **environ;
 
 /* ---- what goes over the socket: between two processes of one program ------------------------- */
 
-enum asked { ASKED_INDEX, ASKED_PACKED_INDEX, ASKED_NAME };
+enum asked { ASKED_INDEX, ASKED_NAME };
 
 struct request {
 	uint32_t asked;                      /* an enum asked; an index comes with a descriptor */
+	uint32_t which;                      /* an enum sandbox_index */
 	uint32_t name_bytes;                 /* of a name, which follows */
 	uint64_t file_bytes;
 };
@@ -120,9 +121,9 @@ static int make_index(const struct request *r, int file, struct elf_index **out,
 
 	if (map == MAP_FAILED)
 		return err_os(err, "cannot map it");
-	rc = elf_head_read(&in, &head, err);
+	rc = r->which == SANDBOX_DOTNET ? 0 : elf_head_read(&in, &head, err);
 	if (!rc)
-		rc = sandbox_index_here(&in, &head, r->asked == ASKED_PACKED_INDEX, out, note, err);
+		rc = sandbox_index_here(&in, &head, r->which, out, note, err);
 	munmap(map, (size_t)r->file_bytes);
 	return rc;
 }
@@ -420,10 +421,10 @@ static int receive_index(struct sandbox *s, const struct reply *reply, uint64_t 
 	return rc;
 }
 
-int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
+int sandbox_index(struct sandbox *s, const struct elf_file *file, enum sandbox_index which,
 		  struct elf_index **out, char *note, struct err *err)
 {
-	struct request r = {.asked = packed ? ASKED_PACKED_INDEX : ASKED_INDEX,
+	struct request r = {.asked = ASKED_INDEX, .which = which,
 			    .file_bytes = file->bytes.size};
 	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
 	struct elf_index *index = NULL;
@@ -431,7 +432,7 @@ int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
 	int rc;
 
 	if (!s || !file->file)
-		return sandbox_index_here(&file->bytes, &file->head, packed, out, note, err);
+		return sandbox_index_here(&file->bytes, &file->head, which, out, note, err);
 	rc = send_request(s, &r, os_file_fd(file->file), NULL, err);
 	if (!rc)
 		rc = receive(s, &reply, sizeof(reply), end_ns, err);

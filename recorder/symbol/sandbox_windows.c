@@ -13,11 +13,11 @@ void sandbox_free(struct sandbox *s)
 	(void)s;
 }
 
-int sandbox_index(struct sandbox *s, const struct elf_file *file, bool packed,
+int sandbox_index(struct sandbox *s, const struct elf_file *file, enum sandbox_index which,
 		  struct elf_index **out, char *note, struct err *err)
 {
 	(void)s;
-	return sandbox_index_here(&file->bytes, &file->head, packed, out, note, err);
+	return sandbox_index_here(&file->bytes, &file->head, which, out, note, err);
 }
 
 bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)

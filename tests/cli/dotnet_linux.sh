@@ -2,6 +2,7 @@
 # Events of a real .NET program that was started without any preparation: sarif-multitool from npm,
 # which brings its own runtime (.NET 8 and Core 3.1). Rules fire on collections, on exceptions and
 # on the events of an EventSource.
+# time limit: 480
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
@@ -47,7 +48,9 @@ record()
 
 # A program that is watched begins once the recorder listens to it. The runtime waits for a command
 # (4, 1 of its diagnostics protocol) then.
-listened() { [ "$(grep -c "dotnet-diagnostic-$1-" /proc/net/unix)" -ge 2 ]; }
+# The recorder first asks who the program is, on a connection that lasts for some milliseconds.
+connected() { [ "$(grep -c "dotnet-diagnostic-$1-" /proc/net/unix)" -ge 2 ]; }
+listened() { connected $1 && sleep 0.3 && connected $1; }
 resume()
 {
 	python3 - "$1" <<-'END'
@@ -115,7 +118,7 @@ check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.l
 
 # ---- without a rule: stacks of events ------------------------------------------------------------
 
-timeout 60 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
+timeout 180 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
 	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=multitool' \
 	2>stacks.log & collect=$!
 wait_for 20 grep -q 'recording this machine' stacks.log
@@ -194,13 +197,32 @@ need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.1
 # count.
 record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' \
 	--stop-on-exception '.;Process=core31'
+died=0
 while kill -0 $collect 2>/dev/null; do
 	./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1
+	[ $? -lt 128 ] || died=$((died + 1))
 done
 wait $collect
+check none_of_its_programs_dies [ $died = 0 ]
 check a_collection_of_core_3_1_fires \
 	grep -qE 'fired: GC of core31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
 	core31.log
 check an_exception_of_core_3_1_fires_with_its_message \
 	grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of core31' core31.log
+
+# This runtime dies when its peer is gone before it has begun the stream that was asked for: so it
+# is asked nothing else until it has said who it is, and a recorder that ends while it stands still
+# leaves no such request.
+./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1 & program=$!
+wait_for 20 ls /tmp/dotnet-diagnostic-$program-*-socket >/dev/null 2>&1
+kill -STOP $program
+record stopped --stop-on-gc-over-msec '1000;Process=core31'
+sleep 1
+kill -INT $collect
+wait $collect
+kill -CONT $program
+wait $program
+code=$?
+check "one_that_stood_still_while_the_recorder_came_and_went_lives (exit code $code)" \
+	[ $code -lt 128 ]
 rm -rf bundle

@@ -53,6 +53,7 @@
 #define SETTLE_MAP_NS (500 * NS_PER_MS)
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to end their sessions */
+#define FINISH_OLD_NS (10 * NS_PER_SEC)      /* for those that must not be hung up on */
 #define CLR_KEYWORD_GC 1u
 #define CLR_KEYWORDS_CODE 0x38u              /* Loader, JIT, NGen */
 #define CLR_VERBOSE 5                        /* as MethodLoadVerbose is */
@@ -102,6 +103,7 @@ struct dotnet_source {
 	/* what exceeded shares, for the status */
 	atomic_uint_fast64_t refused_kinds, refused_blocks;
 	_Atomic bool crowded;
+	_Atomic uint32_t nold;               /* programs of .NET Core 3, so far */
 };
 
 extern const struct source_ops dotnet_source;
@@ -233,6 +235,17 @@ static void put_assumed(const struct dotnet_source *s, char *note, size_t n)
 		snprintf(note + used, n - used,
 			 "%sno program has sent an event of %.100s yet, and none had it at the "
 			 "beginning", used ? "; " : "", s->assumed[i].name);
+}
+
+static void put_old(const struct dotnet_source *s, char *note, size_t n)
+{
+	uint32_t nold = atomic_load(&s->nold);
+	size_t used = strlen(note);
+
+	if (nold)
+		snprintf(note + used, n - used,
+			 "%s%u programs of .NET Core 3 were not asked for the names of generated "
+			 "code, as their runtime can hang", used ? "; " : "", nold);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -425,6 +438,8 @@ static void free_ended(struct dotnet_source *s)
 			gc_objects_gone(&s->objects, dotnet_session_socket(s->all[i])->pid);
 			leave_place(s, dotnet_session_socket(s->all[i])->uid);
 			s->nprograms--;
+		} else if (dotnet_session_is_old(s->all[i])) {
+			atomic_fetch_add(&s->nold, 1);
 		}
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];
@@ -488,15 +503,25 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 			      memory_order_relaxed);
 }
 
+static bool must_wait(const struct dotnet_source *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n && !dotnet_session_waits(s->all[i]); i++)
+		;
+	return i < s->n;
+}
+
 /* Ask every program to end its session; else it would notice only at its next event. */
 static void finish_sessions(struct dotnet_source *s)
 {
-	uint64_t end_ns = os_now_ns() + FINISH_NS;
+	uint64_t begin_ns = os_now_ns();
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++)
 		dotnet_session_stop(s->all[i]);
-	while (s->n && os_now_ns() < end_ns) {
+	while (s->n &&
+	       os_now_ns() < begin_ns + (must_wait(s) ? FINISH_OLD_NS : FINISH_NS)) {
 		read_all(s, os_now_ns() + ALIVE_NS);
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 		free_ended(s);
@@ -722,6 +747,7 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	out->degraded = s->find.pool && pool_note(s->find.pool, "sockets of .NET programs",
 						  out->note, sizeof(out->note));
 	put_assumed(s, out->note, sizeof(out->note));
+	put_old(s, out->note, sizeof(out->note));
 }
 
 static int dotnet_part(unsigned i, struct source_part *out, struct err *err)

@@ -10,7 +10,7 @@
 static const char magic[14] = "DOTNET_IPC_V1";
 
 enum { SET_TRACE = 2, SET_PROCESS = 4, SET_SERVER = 255 };
-enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_PERF_MAP = 5 };
+enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_INFO = 0, PROCESS_PERF_MAP = 5 };
 #define SERVER_REFUSED 255
 #define PERF_MAP_ONLY 3u                     /* no jitdump: it grows without limit */
 
@@ -79,6 +79,11 @@ void dotnet_ask_stop(struct buf *out, uint64_t session)
 	end_message(out, at);
 }
 
+void dotnet_ask_who(struct buf *out)
+{
+	end_message(out, begin_message(out, SET_PROCESS, PROCESS_INFO));
+}
+
 void dotnet_ask_perf_map(struct buf *out)
 {
 	size_t at = begin_message(out, SET_PROCESS, PROCESS_PERF_MAP);
@@ -89,7 +94,7 @@ void dotnet_ask_perf_map(struct buf *out)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err)
+int dotnet_answer_head(const void *bytes, size_t n, bool *refused, struct err *err)
 {
 	const unsigned char *b = bytes;
 	size_t length;
@@ -99,14 +104,24 @@ int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct
 	if (n < HEAD_BYTES)
 		return 0;
 	length = le16(b + 14);
-	if (length < HEAD_BYTES || length > DOTNET_ANSWER_MAX_BYTES || b[16] != SET_SERVER)
+	if (length < HEAD_BYTES || b[16] != SET_SERVER)
 		return err_set(err, ERR_FORMAT, "a .NET program's answer is malformed");
-	if (n < length)
-		return 0;
-	out->refused = b[17] == SERVER_REFUSED;
-	out->value = length >= HEAD_BYTES + 8 ? le64(b + HEAD_BYTES) :
-		     length >= HEAD_BYTES + 4 ? le32(b + HEAD_BYTES) : 0;
+	*refused = b[17] == SERVER_REFUSED;
 	return (int)length;
+}
+
+int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err)
+{
+	const unsigned char *b = bytes;
+	int length = dotnet_answer_head(bytes, n, &out->refused, err);
+
+	if (length > (int)DOTNET_ANSWER_MAX_BYTES)
+		return err_set(err, ERR_FORMAT, "a .NET program's answer is too long");
+	if (length <= 0 || n < (size_t)length)
+		return length < 0 ? length : 0;
+	out->value = length >= (int)HEAD_BYTES + 8 ? le64(b + HEAD_BYTES) :
+		     length >= (int)HEAD_BYTES + 4 ? le32(b + HEAD_BYTES) : 0;
+	return length;
 }
 
 /* ---- the socket's name ----------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  *	collect (2, 3): u32 MB, u32 1 = nettrace, u8 rundown, u32 n,
  *	    {u64 keywords, u32 level, name, arguments}
  *	stop (2, 1): u64 session; perf map (4, 5): u32 kind (1 all, 2 jitdump, 3 map)
+ *	who (4, 0): the answer has the pid and the command line; .NET Core 3 does not know it
  *	the answer: set 255, command 0 and the result (a session), or command 255 and an error
  *	number; after the answer to collect, the stream (nettrace.h) follows on the same connection
  *
@@ -35,12 +36,15 @@ void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers
 			uint32_t mbytes, bool rundown);
 void dotnet_ask_stop(struct buf *out, uint64_t session);
 void dotnet_ask_perf_map(struct buf *out);
+void dotnet_ask_who(struct buf *out);        /* harmless, and answered by all */
 
 struct dotnet_answer {
 	bool refused;
 	uint64_t value;                      /* the session, or the error number; 0 = none */
 };
 
+/* Returns the length of the answer, of which only the head must be there, 0, or ERR_FORMAT. */
+int dotnet_answer_head(const void *bytes, size_t n, bool *refused, struct err *err);
 /* Returns the length of the answer, 0 while it is incomplete, or ERR_FORMAT. */
 int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err);
 

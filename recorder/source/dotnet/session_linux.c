@@ -15,6 +15,7 @@
 #define BUFFER_MB 4                          /* kept by the program while we are slow */
 #define LARGE_BUFFER_MB 64                   /* 40,000 methods at once are some 10 MB */
 #define ANSWER_NS (5 * NS_PER_SEC)
+#define STOP_AGAIN_NS (50 * NS_PER_MS)
 #define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
 #define RETRY_LAST_NS (64 * NS_PER_SEC)
@@ -24,6 +25,18 @@
 #define PORTION 65536u
 #define PORTIONS 4u                          /* in one step */
 #define LATE_MAX_NS (10 * NS_PER_SEC)        /* older times in events are not believed */
+
+/*
+ * .NET Core 3 dies when its peer is gone before it has begun the stream that was asked for: without
+ * its first write it has no serializer, and uses it. So a program is asked who it is before every
+ * request, the events only of one that answers, and that connection stays open until bytes of the
+ * stream have come (is_owed()).
+ */
+enum asked {
+	ASKED_WHO,
+	ASKED_MAP,
+	ASKED_EVENTS,
+};
 
 enum state {
 	IDLE,                                /* until retry_ns */
@@ -41,7 +54,11 @@ struct dotnet_session {
 	enum state state;
 	uint64_t streams_ns;
 	int fd, stop_fd;
-	bool asks_map, map_done, stopping, failure_logged, settling;
+	enum asked asked;                    /* in states from SENDING on */
+	bool answers;                        /* it has said who it is: the request may follow */
+	bool is_old;                         /* .NET Core 3 */
+	bool flows;                          /* bytes of the stream have come */
+	bool map_done, stopping, failure_logged, settling;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
 	uint64_t over_backoff_ns;            /* after the last stream that exceeded its share */
 	struct buf out;
@@ -84,6 +101,7 @@ static void hang_up(struct dotnet_session *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
+	s->flows = false;
 	buf_free(&s->out);
 	s->sent = s->nanswer = 0;
 }
@@ -127,12 +145,20 @@ static void retry_later(struct dotnet_session *s)
 	s->backoff_ns = s->backoff_ns * 2 < RETRY_LAST_NS ? s->backoff_ns * 2 : RETRY_LAST_NS;
 }
 
-static void give_up(struct dotnet_session *s, const char *why)
+/* One line a program. */
+static void warn(struct dotnet_session *s, const char *what)
 {
 	if (!s->failure_logged && s->request->role == DOTNET_EVENTS)
-		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s; retrying later",
-			 s->socket.pid, why);
+		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s", s->socket.pid, what);
 	s->failure_logged = true;
+}
+
+static void give_up(struct dotnet_session *s, const char *why)
+{
+	char what[300];
+
+	snprintf(what, sizeof(what), "%.250s; retrying later", why);
+	warn(s, what);
 	retry_later(s);
 }
 
@@ -152,27 +178,46 @@ static bool may_request(const struct dotnet_session *s)
 	       !(s->stream && s->held.n);
 }
 
+static void put_request(struct dotnet_session *s)
+{
+	if (s->asked == ASKED_WHO)
+		dotnet_ask_who(&s->out);
+	else if (s->asked == ASKED_MAP)
+		dotnet_ask_perf_map(&s->out);
+	else
+		dotnet_ask_collect(&s->out, s->request->providers, s->request->n,
+				   s->request->comes_at_once ? LARGE_BUFFER_MB : BUFFER_MB,
+				   s->request->role == DOTNET_RUNDOWN);
+}
+
+/* Its stream is made before it is asked for: later nothing may fail. */
+static int new_stream(struct dotnet_session *s)
+{
+	struct err err;
+
+	if (nettrace_new(&s->stream, &err))
+		return -1;
+	if (s->request->shares)
+		nettrace_use_shares(s->stream, s->request->shares, s->socket.uid);
+	return 0;
+}
+
 static void start_request(struct dotnet_session *s)
 {
-	bool rundown = s->request->role == DOTNET_RUNDOWN;
-
 	if (!may_request(s))
 		return;
-	s->asks_map = s->request->perf_map && !s->map_done;
+	s->asked = !s->answers ? ASKED_WHO :
+		   s->request->perf_map && !s->map_done ? ASKED_MAP : ASKED_EVENTS;
+	s->answers = false;
 	drop_stream(s);
-	s->fd = connect_to(s);
+	s->fd = s->asked == ASKED_EVENTS && new_stream(s) ? -1 : connect_to(s);
 	if (s->fd < 0) {
 		retry_later(s);
 		return;
 	}
 	if (s->backoff_ns < RETRY_FIRST_NS)
 		s->backoff_ns = RETRY_FIRST_NS;
-	if (s->asks_map)
-		dotnet_ask_perf_map(&s->out);
-	else
-		dotnet_ask_collect(&s->out, s->request->providers, s->request->n,
-				   s->request->comes_at_once ? LARGE_BUFFER_MB : BUFFER_MB,
-				   rundown);
+	put_request(s);
 	s->state = SENDING;
 	s->deadline_ns = s->now_ns + ANSWER_NS;
 	if (s->out.failed)
@@ -223,6 +268,7 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 	struct err err;
 	int rc = nettrace_feed(s->stream, bytes, n, queue_event, s, &err);
 
+	s->flows = true;
 	if (rc == ERR_LIMIT) {
 		/* Later each time: whoever floods gets little of our time. */
 		s->lost++;
@@ -235,14 +281,24 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 		give_up(s, err.text);
 	else if (nettrace_facts(s->stream)->ended)
 		retry_later(s);
-	else if (nettrace_facts(s->stream)->refused_kinds && !s->failure_logged &&
-		 s->request->role == DOTNET_EVENTS) {        /* one line a program */
+	else if (nettrace_facts(s->stream)->refused_kinds)
+		warn(s, "its kinds of events exceed its share of the memory for .NET programs; "
+			"some of its events are dropped");
+}
+
+/* The request follows at once. .NET Core 3 is not asked for its code: see session_linux.h. */
+static void take_who(struct dotnet_session *s, bool refused)
+{
+	hang_up(s);
+	s->answers = true;
+	s->is_old = refused;
+	s->retry_ns = s->now_ns;
+	s->state = s->stopping || (s->is_old && s->request->role != DOTNET_EVENTS) ? GONE : IDLE;
+	if (s->is_old && s->request->role == DOTNET_CODE)
 		log_line(s->log, LOG_WARN,
-			 ".NET program with pid %u: its kinds of events exceed its share of the "
-			 "memory for .NET programs; some of its events are dropped",
+			 ".NET program with pid %u is of .NET Core 3, which can hang when it stops "
+			 "telling of its code: it is not asked for the names of generated code",
 			 s->socket.pid);
-		s->failure_logged = true;
-	}
 }
 
 static void read_answer(struct dotnet_session *s)
@@ -250,13 +306,19 @@ static void read_answer(struct dotnet_session *s)
 	struct dotnet_answer answer;
 	struct err err;
 	char why[100];
-	int length = dotnet_answer(s->answer, s->nanswer, &answer, &err);
+	bool is_who = s->asked == ASKED_WHO;
+	int length = is_who ? dotnet_answer_head(s->answer, s->nanswer, &answer.refused, &err)
+			    : dotnet_answer(s->answer, s->nanswer, &answer, &err);
 
 	if (length < 0)
 		give_up(s, err.text);
 	if (length <= 0)
 		return;
-	if (s->asks_map) {
+	if (is_who) {
+		take_who(s, answer.refused);
+		return;
+	}
+	if (s->asked == ASKED_MAP) {
 		s->map_done = true;
 		hang_up(s);
 		s->state = s->stopping ? GONE : IDLE;
@@ -273,23 +335,20 @@ static void read_answer(struct dotnet_session *s)
 		give_up(s, why);
 		return;
 	}
-	if (nettrace_new(&s->stream, &err)) {
-		give_up(s, err.text);
-		return;
-	}
-	if (s->request->shares)
-		nettrace_use_shares(s->stream, s->request->shares, s->socket.uid);
 	s->session = answer.value;
 	s->state = STREAMING;
 	s->streams_ns = s->now_ns;
 	s->lost_reported = 0;
 	/* The rundown comes when the session is stopped. */
-	if (s->request->role == DOTNET_RUNDOWN)
-		dotnet_session_stop(s);
-	if (s->state == GONE)
-		return;
+	s->stopping |= s->request->role == DOTNET_RUNDOWN;
 	if (s->nanswer > (size_t)length)
 		feed_stream(s, s->answer + length, s->nanswer - (size_t)length);
+}
+
+/* Whether hanging up now would be dangerous for the program. */
+static bool is_owed(const struct dotnet_session *s)
+{
+	return s->fd >= 0 && s->asked == ASKED_EVENTS && s->sent && !s->flows;
 }
 
 static void receive_more(struct dotnet_session *s)
@@ -340,6 +399,41 @@ uint64_t dotnet_session_due_ns(const struct dotnet_session *s)
 	return due_ns;
 }
 
+/* Again at the next step if it is too busy to connect. */
+static void ask_to_stop(struct dotnet_session *s)
+{
+	struct buf out = {0};
+
+	s->next_look_ns = s->now_ns + STOP_AGAIN_NS;
+	s->stop_fd = connect_to(s);
+	if (s->stop_fd < 0)
+		return;
+	dotnet_ask_stop(&out, s->session);
+	if (out.failed ||
+	    send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {
+		hang_up(s);
+		s->state = GONE;
+	}
+	buf_free(&out);
+}
+
+void dotnet_session_stop(struct dotnet_session *s)
+{
+	s->stopping = true;
+	if (s->state == STREAMING && s->flows) {
+		if (s->stop_fd < 0)
+			ask_to_stop(s);
+	} else if (!is_owed(s)) {
+		hang_up(s);
+		s->state = GONE;
+	}
+}
+
+bool dotnet_session_waits(const struct dotnet_session *s)
+{
+	return is_owed(s) || (s->is_old && s->state == STREAMING);
+}
+
 void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 			 struct dotnet_queue *queue)
 {
@@ -352,8 +446,15 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 		send_more(s);
 	else if (ready && (s->state == ANSWERING || s->state == STREAMING))
 		receive_more(s);
-	if ((s->state == SENDING || s->state == ANSWERING) && now_ns > s->deadline_ns)
-		give_up(s, "it did not answer within 5 s");
+	if ((s->state == SENDING || s->state == ANSWERING) && now_ns > s->deadline_ns) {
+		s->deadline_ns = UINT64_MAX;
+		if (!is_owed(s))
+			give_up(s, "it did not answer within 5 s");
+		else
+			warn(s, "it has not begun to send events for 5 s; waiting on");
+	}
+	if (s->state == STREAMING && s->stopping && s->stop_fd < 0 && s->flows)
+		ask_to_stop(s);
 	/* Not while bytes are ready: all that the program sent before its end is read first. */
 	if (!ready && now_ns >= s->next_look_ns && s->state != GONE) {
 		s->next_look_ns =
@@ -369,27 +470,16 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 		start_request(s);
 }
 
-void dotnet_session_stop(struct dotnet_session *s)
-{
-	struct buf out = {0};
-
-	s->stopping = true;
-	if (s->state == STREAMING)
-		s->stop_fd = connect_to(s);
-	dotnet_ask_stop(&out, s->session);
-	if (s->stop_fd < 0 || out.failed ||
-	    send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {
-		hang_up(s);
-		s->state = GONE;
-	}
-	buf_free(&out);
-}
-
 /* ---- queries --------------------------------------------------------------------------------- */
 
 bool dotnet_session_is_over(const struct dotnet_session *s)
 {
 	return s->state == GONE && !s->held.n;
+}
+
+bool dotnet_session_is_old(const struct dotnet_session *s)
+{
+	return s->is_old;
 }
 
 uint64_t dotnet_session_lost(struct dotnet_session *s)

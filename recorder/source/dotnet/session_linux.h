@@ -5,6 +5,12 @@
  * The peer is trusted only if the kernel says that it is the expected process. A program that does
  * not answer, or sends a malformed stream, is disconnected and asked again after growing delays.
  * One thread.
+ *
+ * Programs of .NET Core 3 are told by their refusal to say who they are. These die when they are
+ * hung up on between a request and its stream (seen with 3.1.27: EventPipeFile's serializer is
+ * NULL), and may hang for ever when a session ends while one of their threads writes an event of it
+ * (dotnet/runtime issue 51579; fixed in .NET 5). So they are not asked for code, whose sessions are
+ * full of events when they end, and only a rule has them asked for events.
  */
 #pragma once
 
@@ -62,12 +68,16 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
 			 struct dotnet_queue *queue);
 /* Ask the program to end its session; dotnet_session_is_over() tells when it has. */
 void dotnet_session_stop(struct dotnet_session *s);
+/* Whether freeing the session now, before the program has answered, may harm it. */
+bool dotnet_session_waits(const struct dotnet_session *s);
 
 /* Its program, borrowed. */
 struct dotnet_program *dotnet_session_program(const struct dotnet_session *s);
 enum dotnet_role dotnet_session_role(const struct dotnet_session *s);
 /* Since when it receives events; 0 = not yet, or no more. */
 uint64_t dotnet_session_streams_ns(const struct dotnet_session *s);
+/* Whether it is of .NET Core 3; false until it has said who it is. */
+bool dotnet_session_is_old(const struct dotnet_session *s);
 /* The program has ended or its session was stopped, and none of its events is queued. */
 bool dotnet_session_is_over(const struct dotnet_session *s);
 /* Events lost since the last call, in the program and by a full queue. */

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "symbol/pe_image.h"
+#include "symbol/pe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,6 +22,10 @@ TEST(what_is_asked_for_is_as_the_protocol_has_it)
 	assert_int_equal(out.len, 57);
 	assert_memory_equal(out.data, wanted, 57);
 	buf_reset(&out);
+	dotnet_ask_who(&out);
+	assert_int_equal(out.len, 20);
+	assert_memory_equal(out.data, "DOTNET_IPC_V1\0\x14\0\4\0\0\0", 20);
+	buf_reset(&out);
 	dotnet_ask_stop(&out, 0x0102030405060708u);
 	assert_int_equal(out.len, 28);
 	assert_memory_equal(out.data, "DOTNET_IPC_V1\0\x1c\0\2\1\0\0\x8\7\6\5\4\3\2\1", 28);

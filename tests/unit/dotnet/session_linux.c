@@ -85,10 +85,13 @@ static int fd_of(struct lab *l)
 	return p.fd;
 }
 
-/* The session connects; accept, and read its request. */
-static void take_call(struct lab *l)
+static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1";
+static const char newer[] = "DOTNET_IPC_V1\0\x18\0\xff\0\0\0\1\2\3\4";
+static const char older[] = "DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+
+/* The session connects; accept, and read its request. returns its bytes */
+static ssize_t take_one(struct lab *l, char bytes[200])
 {
-	char bytes[200];
 	unsigned tries;
 	ssize_t n;
 
@@ -105,10 +108,41 @@ static void take_call(struct lab *l)
 		l->peer = accept(l->listener, NULL, NULL);
 		assert_true(l->peer >= 0);
 		step(l, true);
-		n = read(l->peer, bytes, sizeof(bytes));
+		n = read(l->peer, bytes, 200);
 	} while (!n && tries-- && !close(l->peer));
-	assert_int_equal(n, 57);
-	assert_memory_equal(bytes, "DOTNET_IPC_V1", 14);
+	return n;
+}
+
+/* It asks who this is. */
+static void take_who(struct lab *l)
+{
+	char bytes[200];
+
+	assert_int_equal(take_one(l, bytes), 20);
+	assert_memory_equal(bytes, "DOTNET_IPC_V1\0\x14\0\4\0\0\0", 20);
+}
+
+static void answer_who(struct lab *l, const char answer[24])
+{
+	assert_int_equal(send(l->peer, answer, 24, MSG_NOSIGNAL), 24);
+	step(l, true);
+	close(l->peer);
+	l->peer = -1;
+}
+
+static void take_events(struct lab *l)
+{
+	char bytes[200];
+
+	assert_int_equal(take_one(l, bytes), 57);
+	assert_memory_equal(bytes, "DOTNET_IPC_V1\0\x39\0\2\3", 18);
+}
+
+static void take_call(struct lab *l)
+{
+	take_who(l);
+	answer_who(l, newer);
+	take_events(l);
 }
 
 static void say(struct lab *l, const void *bytes, size_t n)
@@ -137,8 +171,6 @@ static void count(void *ctx, const struct dotnet_queued *held)
 	(void)held;
 	++*(unsigned *)ctx;
 }
-
-static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1";
 
 TEST(a_program_that_answers_gives_its_events)
 {
@@ -174,7 +206,7 @@ TEST(one_that_says_nothing_is_given_up_and_asked_again_later)
 	struct lab l;
 
 	open_lab(&l);
-	take_call(&l);
+	take_who(&l);
 	l.now_ns += 4 * NS_PER_SEC;
 	step(&l, false);
 	assert_true(fd_of(&l) >= 0);
@@ -188,6 +220,52 @@ TEST(one_that_says_nothing_is_given_up_and_asked_again_later)
 	close_lab(&l);
 }
 
+/* .NET Core 3 would die of it. */
+TEST(one_that_owes_a_stream_is_not_hung_up_on)
+{
+	char bytes[200];
+	struct lab l;
+
+	open_lab(&l);
+	take_call(&l);
+	assert_true(dotnet_session_waits(l.session));
+	l.now_ns += 60 * NS_PER_SEC;
+	step(&l, false);
+	dotnet_session_stop(l.session);
+	step(&l, false);
+	say(&l, yes, 28);
+	assert_true(fd_of(&l) >= 0);
+	assert_true(dotnet_session_waits(l.session));
+	/* Its first bytes are there, so it is asked to stop. */
+	say(&l, "Nettrace", 8);
+	assert_false(dotnet_session_waits(l.session));
+	close(l.peer);
+	l.peer = accept(l.listener, NULL, NULL);
+	assert_int_equal(read(l.peer, bytes, sizeof(bytes)), 28);
+	assert_memory_equal(bytes, "DOTNET_IPC_V1\0\x1c\0\2\1\0\0\x8\7\6\5\4\3\2\1", 28);
+	step(&l, true);
+	assert_true(dotnet_session_is_over(l.session));
+	close_lab(&l);
+}
+
+TEST(core_3_is_asked_for_events_only)
+{
+	struct lab l;
+
+	open_lab(&l);
+	take_who(&l);
+	answer_who(&l, older);
+	take_events(&l);
+	dotnet_session_free(l.session, NULL);
+	close(l.peer);
+	l.ask.role = DOTNET_CODE;
+	l.session = dotnet_session_new(&l.socket, &l.ask, NULL, l.log);
+	take_who(&l);
+	answer_who(&l, older);
+	assert_true(dotnet_session_is_over(l.session));
+	close_lab(&l);
+}
+
 TEST(one_that_talks_nonsense_is_given_up)
 {
 	static const char *const talks[] = {
@@ -198,9 +276,12 @@ TEST(one_that_talks_nonsense_is_given_up)
 
 	for (i = 0; i < 2; i++) {
 		open_lab(&l);
-		take_call(&l);
-		if (i)
+		take_who(&l);
+		if (i) {
+			answer_who(&l, newer);
+			take_events(&l);
 			say(&l, yes, 28);
+		}
 		say(&l, talks[i], 16);
 		assert_int_equal(fd_of(&l), -1);
 		close_lab(&l);
@@ -307,6 +388,8 @@ int main(void)
 		cmocka_unit_test(a_program_that_answers_gives_its_events),
 		cmocka_unit_test(one_that_says_nothing_is_given_up_and_asked_again_later),
 		cmocka_unit_test(one_that_talks_nonsense_is_given_up),
+		cmocka_unit_test(one_that_owes_a_stream_is_not_hung_up_on),
+		cmocka_unit_test(core_3_is_asked_for_events_only),
 		cmocka_unit_test(
 			one_that_describes_without_end_is_left_and_asked_later_and_later),
 		cmocka_unit_test(one_that_was_just_found_is_left_alone_for_a_moment),
