@@ -8,7 +8,8 @@
  *	                   5 string_table    6 attribute_table  7 stack_table
  *	ResourceProfiles   1 resource {1 attributes {1 key, 2 value}}   2 scope_profiles
  *	ScopeProfiles      1 scope {1 name, 2 version}   2 profiles
- *	Profile            1 sample_type   2 samples   3 time_unix_nano (fixed64)   4 duration_nano
+ *	Profile            1 sample_type   2 samples   3 time_unix_nano (fixed64)
+ *	                   4 duration_nano
  *	                   5 period_type   6 period    7 profile_id (16 bytes)
  *	Sample             1 stack_index   4 values, packed; before 1.10 values were 2
  *	Mapping            4 filename      5 attribute_indices, packed

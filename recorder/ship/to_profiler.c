@@ -93,7 +93,8 @@ static void prepare_otlp(const struct job *j, struct net_request *r, struct buf 
 }
 
 /*
- * ExportProfilesServiceResponse { partial_success = 1 { rejected_profiles = 1; error_message = 2 } }
+ * ExportProfilesServiceResponse
+ * { partial_success = 1 { rejected_profiles = 1; error_message = 2 } }
  * with 200: what was rejected is never tried again.
  */
 static void judge_otlp(struct net_answer *a)

@@ -40,7 +40,8 @@ function readPprof(bytes) {
 
 function readOtlp(bytes) {
 	const packed = bytes[0] === 0x1f && bytes[1] === 0x8b;
-	const data = profilesData.toObject(profilesData.decode(packed ? zlib.gunzipSync(bytes) : bytes),
+	const message = profilesData.decode(packed ? zlib.gunzipSync(bytes) : bytes);
+	const data = profilesData.toObject(message,
 		{longs: Number, arrays: true, objects: true, defaults: true, bytes: String});
 	const d = data.dictionary;
 	const text = (i) => at(d.stringTable, i);
@@ -60,21 +61,23 @@ function readOtlp(bytes) {
 			let sum = 0;
 			for (const s of p.samples) {
 				const stack = at(d.stackTable, s.stackIndex).locationIndices;
+				let last;
 				for (const l of stack.map((i) => at(d.locationTable, i))) {
 					at(d.mappingTable, l.mappingIndex);
-					l.attributeIndices.forEach((i) =>
-						kinds.add(at(d.attributeTable, i).value.stringValue));
+					for (const i of l.attributeIndices)
+						kinds.add(at(d.attributeTable, i).value.stringValue);
+					last = l.lines[l.lines.length - 1];
 				}
-				const lines = at(d.locationTable, stack[stack.length - 1]).lines;
-				const line = lines[lines.length - 1];
-				roots.add(text(at(d.functionTable, line.functionIndex).nameStrindex));
+				const root = at(d.functionTable, last.functionIndex);
+				roots.add(text(root.nameStrindex));
 				if (s.values.length !== 1)
 					throw new Error(`${s.values.length} values`);
 				sum += s.values[0];
 			}
+			const {typeStrindex, unitStrindex} = p.sampleType;
 			all.push({service: of['service.name'], host: of['host.name'],
 				pid: of['process.pid'], sum, stacks: p.samples.length,
-				type: `${text(p.sampleType.typeStrindex)}/${text(p.sampleType.unitStrindex)}`,
+				type: `${text(typeStrindex)}/${text(unitStrindex)}`,
 				time: p.timeUnixNano > 0, id: p.profileId, roots: [...roots].sort(),
 				kinds: [...kinds].sort()});
 		}
