@@ -1,7 +1,9 @@
 #!/bin/bash
 # stacks of Python and Node.js programs that live (-p) and that died (--core), of every one that is
 # found here: of Python function for function what the interpreter itself says (faulthandler) of
-# threads that stand still in many ways.
+# threads that stand still in many ways, and of one that computes, stopped anywhere
+# (PYTHON_COMPARISONS=1000: so often, instead of 10 times).
+# time limit: 900
 . "$TOP/tests/support/cli.sh"
 ulimit -c unlimited
 cores=
@@ -64,6 +66,56 @@ python_of()
 		check "${name}_so_it_is_when_it_is_dead" same "$name.err" "$name.dead"
 }
 
+cat >stopped.py <<'END'
+import faulthandler, signal, sys, threading
+# One thread: the kernel gives the signal to any.
+threading.Thread.start, threading.Thread.join = threading.Thread.run, lambda self: None
+faulthandler.register(signal.SIGUSR1, all_threads=False)
+sys.argv = ["python_work.py", "1e9"]
+sys.stdout.write("ready\n")
+sys.stdout.flush()
+import python_work
+END
+
+# Its first thread's functions, innermost first; of either.
+of_first()
+{
+	awk -v first="thread $1 " '/^thread/ { on = index($0, first) == 1 }
+		on && sub(/.*\[python\]!/, "") { sub(/ .*/, ""); sub(/.*\./, ""); print }' "$2"
+}
+of_signal() { sed -n 's/^  File .* in //p' "$1"; }
+has_said_all() { tail -n 1 "$1" | grep -q 'stopped.py.* in <module>'; }
+
+# stopped_of VERSION PYTHON: what a thread is in that is stopped at any time. Its next instruction
+# after that is faulthandler's, in a signal handler of C.
+stopped_of()
+{
+	local name=stopped$1 program n=0 bad=0 tries
+	"$2" stopped.py >"$name.out" 2>>"$name.err" & program=$!
+	wait_for 20 grep -q ready "$name.out"
+	while [ $n -lt "${PYTHON_COMPARISONS:-10}" ]; do
+		sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+		kill -STOP $program
+		"$RECORDER" stacks --process $program >"$name.stacks" 2>"$name.log"
+		: >"$name.err"
+		kill -USR1 $program
+		kill -CONT $program
+		for ((tries = 0; tries < 2000; tries++)); do
+			has_said_all "$name.err" && break
+			sleep 0.005
+		done
+		n=$((n + 1))
+		diff <(of_signal "$name.err") <(of_first $program "$name.stacks") >"$name.diff" &&
+			[ -s "$name.err" ] && continue
+		bad=$((bad + 1))
+		cp "$name.diff" "$name.bad"
+	done
+	kill -9 $program
+	wait $program 2>/dev/null
+	check "${name}_$n comparisons, $bad differ" cat_unless "$bad" "$name.bad"
+}
+cat_unless() { [ "$1" = 0 ] || { cat "$2"; return 1; }; }
+
 cat >spin.js <<'END'
 function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
 function outer() { const end = Date.now() + 60000; while (Date.now() < end) inner(1e5); }
@@ -91,9 +143,13 @@ node_of()
 		check "${name}_so_it_is_when_it_is_dead" calls_outer "$name.dead"
 }
 
-cp "$TOP/tests/programs/python_threads.py" .
+cp "$TOP"/tests/programs/python_{threads,work}.py .
 while read -r version python; do
 	python_of "$version" "$python"
+	case $version in
+	2.*) echo "skip Python $version stopped anywhere: it has no faulthandler" ;;
+	*) stopped_of "$version" "$python" ;;
+	esac
 done < <(pythons)
 for node in "$(command -v node)" "$TOP"/build/deps/npm/node_modules/node-*/bin/node \
 		"$TOP"/build/deps/interpreters/all/bin/node; do
