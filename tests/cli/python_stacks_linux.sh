@@ -4,7 +4,8 @@
 # no wrong name where functions come and go. That at more length, a million samples that are judged
 # (of some 2.4 million, in ten minutes on two CPUs without other load):
 #
-#   PYTHON_CHURN_S=55 PYTHON_CHURN_HZ=4999 tests/run.sh tests/cli/python_stacks_linux.sh
+#   cd "$(mktemp -d)"; export TMP=$PWD TOP=REPOSITORY RECORDER=REPOSITORY/build/linux/recorder
+#   PYTHON_CHURN_S=55 PYTHON_CHURN_HZ=4999 bash "$TOP/tests/cli/python_stacks_linux.sh"
 # time limit: 1500
 . "$TOP/tests/support/cli.sh"
 need_perf
