@@ -86,7 +86,7 @@ has_said_all() { tail -n 1 "$1" | grep -q 'stopped.py.* in <module>'; }
 # after that is faulthandler's, in a signal handler of C.
 stopped_of()
 {
-	local name=stopped$1 program n=0 bad=0 tries
+	local name=stopped$1 program n=0 bad=0 unread=0 tries
 	"$2" stopped.py >"$name.out" 2>>"$name.err" & program=$!
 	wait_for 20 grep -q ready "$name.out"
 	while [ $n -lt "${PYTHON_COMPARISONS:-10}" ]; do
@@ -103,14 +103,20 @@ stopped_of()
 		n=$((n + 1))
 		diff <(of_signal "$name.err") <(of_first $program "$name.stacks") >"$name.diff" &&
 			[ -s "$name.err" ] && continue
+		# A busy machine: the thread that reads memory did not answer in time.
+		if ! of_first $program "$name.stacks" | grep -vqx '+0x0'; then
+			unread=$((unread + 1))
+			continue
+		fi
 		bad=$((bad + 1))
 		cp "$name.diff" "$name.bad"
 	done
 	kill -9 $program
 	wait $program 2>/dev/null
-	check "${name}_$n comparisons, $bad differ" cat_unless "$bad" "$name.bad"
+	check "${name}_$n comparisons, $bad differ, $unread without names" \
+		cat_unless $((bad + (unread * 2 > n))) "$name.bad"
 }
-cat_unless() { [ "$1" = 0 ] || { cat "$2"; return 1; }; }
+cat_unless() { [ "$1" = 0 ] || { cat "$2" 2>/dev/null; return 1; }; }
 
 cat >spin.js <<'END'
 function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
