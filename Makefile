@@ -277,8 +277,8 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
-        check-tsan check-bare check-vm bench bench-stacks bench-beside bench-heap fuzz \
-        fuzz-coverage \
+        check-tsan check-bare check-vm bench bench-stacks bench-beside bench-heap \
+        bench-service fuzz fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
@@ -358,6 +358,9 @@ bench-beside: $(recorder) ## inclusive shares beside perf's, minutes: tests/benc
 bench-heap: $(recorder) ## run --heap beside other samplers, and what servers pay, minutes
 	$(Q)$(MAKE) goals GOALS='$(heap_library) $(BUILD)/programs/heap_linux'
 	@tests/bench/heap.sh
+
+bench-service: $(recorder) ## what Flask, Django and node pay at 99 Hz: CPU time a request, minutes
+	@python3 tests/bench/service.py $(recorder) $(ROUNDS)
 
 # Finds go to build/fuzz/, never into the repository: a crash is made a corpus file by hand.
 fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/corpus/

@@ -257,12 +257,18 @@ void pool_put(struct pool *p, struct job *job)
 	os_mutex_unlock(p->lock);
 }
 
+static void spin(const struct job *job)
+{
+	uint64_t start_ns = os_now_ns();
+
+	while (!job_done(job) && os_now_ns() - start_ns < SPIN_NS)
+		;
+}
+
 bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
 {
-	uint64_t start_ns = os_now_ns(), now_ns = start_ns;
+	uint64_t start_ns = os_now_ns(), now_ns;
 
-	while (!job_done(job) && now_ns - start_ns < SPIN_NS)
-		now_ns = os_now_ns();
 	os_mutex_lock(p->lock);
 	while (!job_done(job) && (now_ns = os_now_ns()) - start_ns < timeout_ns)
 		os_cond_wait(p->changed, p->lock, timeout_ns - (now_ns - start_ns));
@@ -337,7 +343,8 @@ bool pool_ask(struct pool *p, uint64_t subject, struct job *job, uint64_t timeou
 		return false;
 	}
 	pool_put(p, job);
-	if (pool_wait(p, job, timeout_ns))
+	spin(job);
+	if (job_done(job) || pool_wait(p, job, timeout_ns))
 		return true;
 	leave_alone(p, subject, job, timeout_ns);
 	return false;

@@ -63,7 +63,7 @@ struct thread {
 	uint64_t start_ns;                   /* recorder clock; 0 = unknown */
 	struct process *process;
 	_Atomic uint64_t name_bytes[2];      /* 15 bytes and NUL; see thread_name() */
-	_Atomic uint32_t refs;               /* segments that list it */
+	_Atomic uint32_t refs;               /* segments that list it, sources that keep it */
 	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
 };
 

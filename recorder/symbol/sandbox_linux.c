@@ -38,7 +38,7 @@ struct request {
 	uint64_t file_bytes;
 };
 
-/* Entries and kept strings follow. To a name the answer is its uint32_t bytes, 0 = none, and it. */
+/* Entries and kept strings follow. */
 struct reply {
 	int32_t code;                        /* an enum err_code */
 	uint32_t nentries;
@@ -49,6 +49,12 @@ struct reply {
 	} strings[ELF_TABLES];
 	char note[SANDBOX_NOTE_BYTES];
 	char why[sizeof(((struct err *)0)->text)];
+};
+
+/* To a name: comes as one message, so that its owner wakes once. */
+struct name_reply {
+	uint32_t nbytes;                     /* 0 = it has none */
+	char text[FUNCTION_NAME_MAX + 1];    /* as much as is used */
 };
 
 struct sandbox {
@@ -157,16 +163,17 @@ static bool answer_index(const struct request *r, int file)
 
 static bool answer_name(const struct request *r)
 {
-	char raw[DEMANGLE_MAX_BYTES + 1], readable[FUNCTION_NAME_MAX + 1];
-	uint32_t n = 0;
+	char raw[DEMANGLE_MAX_BYTES + 1];
+	struct name_reply reply = {.nbytes = 0};
 
 	if (r->name_bytes > DEMANGLE_MAX_BYTES ||
 	    !receive_all(STDIN_FILENO, raw, r->name_bytes))
 		return false;
 	raw[r->name_bytes] = '\0';
-	if (demangle(raw, readable, sizeof(readable)))
-		n = (uint32_t)strlen(readable);
-	return send_all(STDIN_FILENO, &n, sizeof(n)) && send_all(STDIN_FILENO, readable, n);
+	if (demangle(raw, reply.text, sizeof(reply.text)))
+		reply.nbytes = (uint32_t)strlen(reply.text);
+	return send_all(STDIN_FILENO, &reply,
+			offsetof(struct name_reply, text) + reply.nbytes);
 }
 
 int sandbox_serve(void)
@@ -298,12 +305,16 @@ static int failed(struct sandbox *s, bool is_late, struct err *err)
 		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* All n bytes before end_ns. It waits in one call, so that a process that hangs can be seen. */
-static int receive(struct sandbox *s, void *to, size_t n, uint64_t end_ns, struct err *err)
+/*
+ * At least n bytes before end_ns, and up to max of what has come with them. It waits in one
+ * call, so that a process that hangs can be seen.
+ */
+static int receive_some(struct sandbox *s, void *to, size_t n, size_t max, uint64_t end_ns,
+			size_t *got_bytes, struct err *err)
 {
-	char *at = to;
+	size_t all = 0;
 
-	while (n) {
+	while (all < n) {
 		struct pollfd p = {.fd = s->fd, .events = POLLIN};
 		uint64_t now_ns = os_now_ns();
 		ssize_t got = -1;
@@ -311,16 +322,21 @@ static int receive(struct sandbox *s, void *to, size_t n, uint64_t end_ns, struc
 		if (now_ns >= end_ns)
 			return failed(s, true, err);
 		if (poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1) > 0) {
-			got = recv(s->fd, at, n, MSG_DONTWAIT);
+			got = recv(s->fd, (char *)to + all, max - all, MSG_DONTWAIT);
 			if (!got || (got < 0 && errno != EINTR && errno != EAGAIN))
 				return failed(s, false, err);
 		}
-		if (got > 0) {
-			at += got;
-			n -= (size_t)got;
-		}
+		all += got > 0 ? (size_t)got : 0;
 	}
+	*got_bytes = all;
 	return 0;
+}
+
+static int receive(struct sandbox *s, void *to, size_t n, uint64_t end_ns, struct err *err)
+{
+	size_t got;
+
+	return receive_some(s, to, n, n, end_ns, &got, err);
 }
 
 /* It works at the priority of the thread that waits for it. */
@@ -468,20 +484,24 @@ bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)
 	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
 	struct request r = {.asked = ASKED_NAME,
 			    .name_bytes = (uint32_t)strnlen(raw, DEMANGLE_MAX_BYTES + 1)};
-	uint32_t nbytes;
+	const size_t head = offsetof(struct name_reply, text);
+	struct name_reply reply;
+	size_t got;
 
 	if (!s || !is_mangled(raw) || r.name_bytes > DEMANGLE_MAX_BYTES)
 		return demangle(raw, out, n);
 	if (send_request(s, &r, -1, raw, NULL) ||
-	    receive(s, &nbytes, sizeof(nbytes), end_ns, NULL))
+	    receive_some(s, &reply, head, sizeof(reply), end_ns, &got, NULL))
 		return false;
-	if (nbytes >= n) {
+	if (reply.nbytes >= n || reply.nbytes >= sizeof(reply.text) || got > head + reply.nbytes) {
 		end(s);
 		return false;
 	}
-	if (!nbytes || receive(s, out, nbytes, end_ns, NULL))
+	if (!reply.nbytes ||
+	    receive(s, (char *)&reply + got, head + reply.nbytes - got, end_ns, NULL))
 		return false;
-	out[nbytes] = '\0';
+	memcpy(out, reply.text, reply.nbytes);
+	out[reply.nbytes] = '\0';
 	return true;
 }
 

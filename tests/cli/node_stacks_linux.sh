@@ -122,8 +122,8 @@ record()
 	shift
 	case $1 in --no-*) option=$1; shift ;; esac
 	"$RECORDER" collect --store "$name.db" $option --freq 499 --max-cpu-percent 0 \
-		--history-mb 0 --max-collect-sec 120 2>"$name.log" & recorder=$!
-	wait_for 20 grep -q recording "$name.log"
+		--history-mb 0 --max-collect-sec 600 2>"$name.log" & recorder=$!
+	wait_for 60 grep -q recording "$name.log"
 	"$@" >"$name.out" 2>&1
 	kill -INT $recorder
 	wait $recorder

@@ -1,5 +1,6 @@
 #include "source/etw/texts.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -82,8 +83,15 @@ size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 	char utf8[4];
 
 	while (i < nunits) {
-		uint32_t c = utf16_next(units, nunits, &i);
+		uint32_t c = le16(units + 2 * i);
 
+		/* Nearly all of them: a runtime tells some thousand names at once. */
+		if (c && c < 0x80 && n + 1 < max) {
+			out[n++] = (char)c;
+			i++;
+			continue;
+		}
+		c = utf16_next(units, nunits, &i);
 		if (!c)
 			break;
 		k = utf8_encode(c, utf8);

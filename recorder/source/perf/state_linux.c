@@ -108,11 +108,28 @@ static void remove_process(struct perf_state *s, struct perf_process *p, uint64_
 	slots_free_one(&s->processes, p->number);
 }
 
+/*
+ * A use of its own: a process that is doubted is dropped while its threads are still known here,
+ * and what is at the place of a thread that was swept may be another one.
+ */
+static void take_thread(struct perf_thread *t, struct thread *thread)
+{
+	thread_ref(thread);
+	t->thread = thread;
+}
+
+static void leave_thread(struct perf_state *s, struct perf_thread *t, uint64_t now_ns)
+{
+	thread_drop(s->cfg.processes, t->thread, now_ns);
+	thread_unref(t->thread);
+	t->thread = NULL;
+}
+
 static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t now_ns)
 {
 	struct perf_process *p = t->process;
 
-	thread_drop(s->cfg.processes, t->thread, now_ns);
+	leave_thread(s, t, now_ns);
 	free(t->memory);
 	if (!t->exited_ns)
 		p->nalive--;
@@ -190,8 +207,8 @@ void perf_state_follow(struct perf_state *s, struct perf_thread *t)
 	thread = thread_add(s->cfg.processes, t->process->process, t->tid);
 	if (!thread)
 		return;
-	thread_drop(s->cfg.processes, t->thread, s->now_ns);
-	t->thread = thread;
+	leave_thread(s, t, s->now_ns);
+	take_thread(t, thread);
 	if (t->memory)
 		t->memory->npairs = 0;
 }
@@ -218,8 +235,8 @@ struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_proc
 	if (number == SLOTS_NONE)
 		return NULL;
 	t = slots_get(&s->threads, number);
-	*t = (struct perf_thread){
-		.number = number, .tid = tid, .process = process, .thread = thread};
+	*t = (struct perf_thread){.number = number, .tid = tid, .process = process};
+	take_thread(t, thread);
 	process->nthreads++;
 	process->nalive++;
 	return t;
@@ -422,7 +439,8 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	p->kernel = false;
 	perf_names_update(s->names, p);
 	perf_names_read(s->names, p);
-	t->thread = thread;
+	leave_thread(s, t, s->now_ns);
+	take_thread(t, thread);
 	if (t->memory)
 		t->memory->npairs = 0;
 	thread_set_name(thread, comm);
@@ -659,9 +677,14 @@ void perf_state_free(struct perf_state *s)
 		if (number != TABLE_NONE)
 			clear_process(s, slots_get(&s->processes, number), s->now_ns);
 	}
-	for (i = 0; i < s->by_tid.nslots; i++)
-		if (thread_at(s, i))
-			free(thread_at(s, i)->memory);
+	for (i = 0; i < s->by_tid.nslots; i++) {
+		struct perf_thread *t = thread_at(s, i);
+
+		if (t) {
+			leave_thread(s, t, s->now_ns);
+			free(t->memory);
+		}
+	}
 	slots_free(&s->processes);
 	slots_free(&s->threads);
 	table_free(&s->by_pid);

@@ -99,6 +99,30 @@ TEST(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read
 	assert_string_equal(file_at(pid, (uintptr_t)open_state), "lost_linux");
 }
 
+/* Its process is another one from the loss on; nobody has seen the thread since, nor its exit. */
+TEST(a_thread_that_rests_after_a_loss_does_not_end_another_one)
+{
+	const struct perf_thread *other[2];
+	unsigned i;
+
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	perf_state_lose(state_of, 350);
+	thread_of(SH, SH);
+	processes_sweep(processes, 20 * SECOND);
+	for (i = 0; i < 2; i++) {
+		feed_fork(SH + 2 + i, INIT, 400);    /* in the place of what was swept */
+		other[i] = thread_of(SH + 2 + i, SH + 2 + i);
+	}
+	feed_exit(SH, SH + 1, 500);
+	perf_state_expire(state_of, 5 * SECOND);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(other[i]->thread->dropped_ns, 0);
+	processes_sweep(processes, 40 * SECOND);
+	for (i = 0; i < 2; i++)
+		assert_ptr_equal(other[i]->thread->process, other[i]->process->process);
+}
+
 /* Whenever /proc was read, a newer record is there already: it says nothing of what was lost. */
 TEST(a_process_that_changes_all_the_time_after_a_loss_is_not_known)
 {
@@ -236,6 +260,7 @@ int main(void)
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
 		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
+		FRESH(a_thread_that_rests_after_a_loss_does_not_end_another_one),
 		FRESH(a_process_that_changes_all_the_time_after_a_loss_is_not_known),
 		FRESH(a_sample_between_a_loss_and_an_exec_stays_without_a_name),
 		FRESH(an_exec_record_while_others_are_missing_names_no_later_sample),
