@@ -48,6 +48,12 @@
 #define HELD_BYTES_MAX 4096u
 #define HITS_DRAWN 64                        /* more hits of one allocation are not drawn each */
 
+static void *first_malloc(size_t size);
+static void first_free(void *p);
+static void *first_calloc(size_t n, size_t size);
+static void *first_realloc(void *p, size_t size);
+
+/* The first four stand in until begin() has found them, so that calls need not look. */
 static struct {
 	void *(*malloc)(size_t);
 	void (*free)(void *);
@@ -59,9 +65,9 @@ static struct {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*usable_size)(void *);
-} next;
+} next = {first_malloc, first_free, first_calloc, first_realloc, 0, 0, 0, 0, 0, 0};
 
-static int64_t mean = MEAN_BYTES;
+static uint64_t mean = MEAN_BYTES;
 static bool off;                             /* it is not meant */
 /* Of sampled pointers, by hash; 255 stays. */
 static _Atomic uint8_t counters[1u << COUNTERS_BITS];
@@ -71,7 +77,7 @@ static _Atomic unsigned held_hand;
 static _Atomic bool knows_all;                           /* every block is in the set */
 
 struct random {
-	int64_t left;                        /* bytes until the next hit */
+	uint64_t left;                       /* this byte from now on is the next hit */
 	uint64_t state;                      /* 0 = this thread has not begun */
 };
 static _Thread_local struct random random_here __attribute__((tls_model("initial-exec")));
@@ -214,57 +220,69 @@ static double log_of(double u)
 		(1.0 / 11 + zz / 13))))));
 }
 
-static int64_t next_step(struct random *r)
+static uint64_t next_step(struct random *r)
 {
 	double u = ((double)(draw(r) >> 11) + 0.5) / 9007199254740992.0;
 
-	return 1 + (int64_t)(-log_of(u) * (double)mean);
+	return 1 + (uint64_t)(-log_of(u) * (double)mean);
 }
 
-/* A hit, or a thread's first allocation. */
-static __attribute__((noinline)) void sample(void *p, size_t size)
+static void begin_thread(struct random *r)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	r->state = ((uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u) ^ (uint64_t)(uintptr_t)r;
+	r->state |= 1;
+	draw(r);
+	r->left = next_step(r);
+}
+
+/* It has a hit, or is a thread's first allocation. */
+static __attribute__((noinline)) void *sample(void *p, size_t size)
 {
 	struct random *r = &random_here;
+	size_t bytes = size;
 	uint64_t hits = 0;
 
 	if (off) {
-		r->left = INT64_MAX;
-		return;
+		r->left = UINT64_MAX;
+		return p;
 	}
-	if (!r->state) {
-		struct timespec now = {0};
-
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		r->state = ((uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u) ^ (uint64_t)(uintptr_t)r;
-		r->state |= 1;
-		draw(r);
-		r->left += next_step(r);
-	}
+	if (!p)
+		return p;
+	if (!r->state)
+		begin_thread(r);
 	if (mean == 1) {
 		hits = size ? size : 1;
-		r->left = -1;                /* the next one, too, even if it has no byte */
-	} else if (-(r->left / mean) > HITS_DRAWN) {
-		hits = (uint64_t)-(r->left / mean);
-		r->left %= mean;
+		r->left = 0;                 /* the next one, too, even if it has no byte */
+	} else {
+		if (size / mean > HITS_DRAWN) {
+			hits = size / mean;
+			size %= mean;
+		}
+		for (; size >= r->left; hits++) {
+			size -= r->left;
+			r->left = next_step(r);
+		}
+		r->left -= size;
 	}
-	for (; mean > 1 && r->left < 0; hits++)
-		r->left += next_step(r);
-	if (!hits || !p)
-		return;
-	if (set_add((uintptr_t)p))
-		probe_alloc(p, size, hits * (uint64_t)mean);
-	else
+	if (hits && set_add((uintptr_t)p))
+		probe_alloc(p, bytes, hits * mean);
+	else if (hits)
 		atomic_store(&knows_all, false);
+	return p;
 }
 
-static inline void *took(void *p, size_t size)
+/* Count an allocation of so many bytes. returns  whether sample() is to see it */
+static inline bool is_hit(size_t size)
 {
 	struct random *r = &random_here;
 
-	r->left -= (int64_t)(size & INT64_MAX);
-	if (UNLIKELY(r->left < 0))
-		sample(p, size);
-	return p;
+	if (UNLIKELY(size >= r->left))
+		return true;
+	r->left -= size;
+	return false;
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */
@@ -302,6 +320,11 @@ static bool let_go(void *p)
 	return true;
 }
 
+static bool is_early(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)early < EARLY_BYTES;
+}
+
 /*
  * A pointer that may be sampled is freed, or by a realloc replaced.
  * returns  false = the allocator is not to get it (now)
@@ -310,6 +333,8 @@ static __attribute__((noinline)) bool gave_back(void *p, bool may_hold)
 {
 	bool aligned = !((uintptr_t)p & (REMOVED | HELD_BIT));
 
+	if (!p || is_early(p))
+		return false;
 	if (aligned && may_hold && hold(p))
 		return false;
 	if (aligned && set_change((uintptr_t)p, (uintptr_t)p, REMOVED)) {
@@ -326,19 +351,16 @@ static __attribute__((noinline)) bool gave_back(void *p, bool may_hold)
 
 /* ---- the next allocator ---------------------------------------------------------------------- */
 
-static bool is_early(const void *p)
-{
-	return (uintptr_t)p - (uintptr_t)early < EARLY_BYTES;
-}
-
 static void *early_alloc(size_t size)
 {
 	size_t room = (size + 31) & ~(size_t)15, at;
 
-	/* The size stands before the block. */
 	if (size > EARLY_BYTES || (at = atomic_fetch_add(&early_used, room)) > EARLY_BYTES - room)
 		return NULL;
+	/* The size stands before the block; free() looks for it. */
 	memcpy(early + at, &size, sizeof(size));
+	atomic_store(&counters[hash_of((uintptr_t)early + at + 16) >> (64 - COUNTERS_BITS)],
+		     UINT8_MAX);
 	return early + at + 16;
 }
 
@@ -370,7 +392,7 @@ static void read_own_name(void)
 	off = getauxval(AT_SECURE) || !program || strlen(program) != (size_t)(bytes - name) ||
 	      memcmp(program, name, strlen(program)) != 0;
 	if (atoll(bytes + 1) > 0)
-		mean = atoll(bytes + 1);
+		mean = (uint64_t)atoll(bytes + 1);
 }
 
 static __attribute__((constructor)) void begin(void)
@@ -383,7 +405,7 @@ static __attribute__((constructor)) void begin(void)
 		return;
 	text = getenv("RECORDER_HEAP_BYTES");
 	if (text && atoll(text) > 0)
-		mean = atoll(text);
+		mean = (uint64_t)atoll(text);
 	read_own_name();
 	if (mean == 1 && !off) {
 		/* Look for each pointer in the set. */
@@ -404,24 +426,43 @@ static __attribute__((constructor)) void begin(void)
 }
 
 /* false: dlsym() itself allocates, or another thread is not through. */
-static inline bool ready(void)
+static bool ready(void)
 {
-	if (UNLIKELY(!next.malloc))
+	if (next.malloc == first_malloc)
 		begin();
-	return next.malloc != NULL;
+	return next.malloc != first_malloc;
+}
+
+static void *first_malloc(size_t size)
+{
+	return ready() ? next.malloc(size) : early_alloc(size);
+}
+
+static void first_free(void *p)
+{
+	if (ready())
+		next.free(p);
+}
+
+static void *first_calloc(size_t n, size_t size)
+{
+	return ready() ? next.calloc(n, size) : early_alloc(n * size);
+}
+
+static void *first_realloc(void *p, size_t size)
+{
+	return ready() ? next.realloc(p, size) : early_alloc(size);
 }
 
 /* ---- what programs call ---------------------------------------------------------------------- */
 
 EXPORT void *malloc(size_t size)
 {
-	return UNLIKELY(!ready()) ? early_alloc(size) : took(next.malloc(size), size);
+	return UNLIKELY(is_hit(size)) ? sample(next.malloc(size), size) : next.malloc(size);
 }
 
 EXPORT void free(void *p)
 {
-	if (!p || UNLIKELY(is_early(p)))
-		return;
 	if (UNLIKELY(may_be_sampled(p)) && !gave_back(p, true))
 		return;
 	next.free(p);
@@ -435,7 +476,7 @@ EXPORT void *calloc(size_t n, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return UNLIKELY(!ready()) ? early_alloc(bytes) : took(next.calloc(n, size), bytes);
+	return UNLIKELY(is_hit(bytes)) ? sample(next.calloc(n, size), bytes) : next.calloc(n, size);
 }
 
 EXPORT void *realloc(void *p, size_t size)
@@ -443,17 +484,13 @@ EXPORT void *realloc(void *p, size_t size)
 	size_t had;
 	void *q;
 
-	if (UNLIKELY(is_early(p))) {
+	/* Before it may be somebody else's. */
+	if (UNLIKELY(may_be_sampled(p)) && !gave_back(p, false) && p) {
 		memcpy(&had, (char *)p - 16, sizeof(had));
 		q = malloc(size);
 		return q ? memcpy(q, p, had < size ? had : size) : NULL;
 	}
-	if (UNLIKELY(!ready()))
-		return early_alloc(size);
-	/* Before it may be somebody else's. */
-	if (p && UNLIKELY(may_be_sampled(p)))
-		gave_back(p, false);
-	return took(next.realloc(p, size), size);
+	return UNLIKELY(is_hit(size)) ? sample(next.realloc(p, size), size) : next.realloc(p, size);
 }
 
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
@@ -467,25 +504,38 @@ EXPORT void *reallocarray(void *p, size_t n, size_t size)
 	return realloc(p, bytes);
 }
 
+static void *aligned(void *(*get)(size_t, size_t), size_t alignment, size_t size)
+{
+	void *p = get ? get(alignment, size) : NULL;
+
+	return p && is_hit(size) ? sample(p, size) : p;
+}
+
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	return ready() && next.aligned_alloc ? took(next.aligned_alloc(alignment, size), size)
-					     : NULL;
+	return aligned(ready() ? next.aligned_alloc : NULL, alignment, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-	return ready() && next.memalign ? took(next.memalign(alignment, size), size) : NULL;
+	return aligned(ready() ? next.memalign : NULL, alignment, size);
+}
+
+static void *of_pages(void *(*get)(size_t), size_t size)
+{
+	void *p = get ? get(size) : NULL;
+
+	return p && is_hit(size) ? sample(p, size) : p;
 }
 
 EXPORT void *valloc(size_t size)
 {
-	return ready() && next.valloc ? took(next.valloc(size), size) : NULL;
+	return of_pages(ready() ? next.valloc : NULL, size);
 }
 
 EXPORT void *pvalloc(size_t size)
 {
-	return ready() && next.pvalloc ? took(next.pvalloc(size), size) : NULL;
+	return of_pages(ready() ? next.pvalloc : NULL, size);
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
@@ -493,7 +543,7 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
 	int rc = ready() && next.posix_memalign ? next.posix_memalign(out, alignment, size)
 						: ENOMEM;
 
-	if (!rc)
-		took(*out, size);
+	if (!rc && is_hit(size))
+		sample(*out, size);
 	return rc;
 }
