@@ -373,9 +373,9 @@ static void put_head(const struct view *v)
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6, stream_metrics[v->stream].what);
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
-	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && h->lost_by_kind[LOSS_EVENTS])
+	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && incident_missing_events(h))
 		buf_printf(out, "An estimate: %s events were too fast to be read, so calls are "
-			   "missing.\n", text_count(h->lost_by_kind[LOSS_EVENTS], n));
+			   "missing.\n", text_count(incident_missing_events(h), n));
 }
 
 static int parse_by(const struct options *o, enum home_key *by, struct err *err)
