@@ -1,7 +1,8 @@
 /*
  * librecorder-heap.so: a sampler of allocations for programs that are started with
  * LD_PRELOAD=.../librecorder-heap.so (recorder run --heap). It tells of what it samples by two
- * probes, the USDT contract otel_memory. Without a listener a probe is a nop.
+ * probes, the USDT contract otel_memory. Without a listener a probe is a nop. Where the recorder
+ * that started the program shares a ring with it, samples go there, and by probes when it is full.
  *
  *	otel_memory:alloc(pointer, size, weight)     a sampled allocation; weight in bytes
  *	otel_memory:free(pointer)                    that one is freed
@@ -22,18 +23,28 @@
  * a pointer that is not in it is unknown.
  *
  * It stands in for malloc and its kin and passes on to the next ones, of any allocator. Any thread;
- * it allocates nothing, takes no lock and logs nothing. x86-64, glibc or musl.
+ * it allocates nothing, waits for no lock and logs nothing. x86-64, glibc or musl.
  */
+#include "source/ring/heap_ring.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -46,7 +57,10 @@
 #define HELD_BIT ((uintptr_t)2)              /* of a pointer in the set: freed, and held back */
 #define HELD_MAX 1024u
 #define HELD_BYTES_MAX 4096u
-#define HITS_DRAWN 64                        /* more hits of one allocation are not drawn each */
+#define HITS_DRAWN 64u                       /* more hits of one allocation are not drawn each */
+#define PAGE_BYTES 4096u
+#define STACK_BYTES 8184u                    /* copied at most, as probes do */
+#define MAIN_STACK_BYTES (8u << 20)          /* less than what is free below it */
 
 static void *first_malloc(size_t size);
 static void first_free(void *p);
@@ -85,6 +99,180 @@ static _Thread_local struct random random_here __attribute__((tls_model("initial
 static _Alignas(16) char early[EARLY_BYTES];
 static _Atomic size_t early_used;
 
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+enum { ALLOC = 1, FREE };                    /* enum heap_probe */
+
+static struct heap_ring *ring;               /* NULL = none */
+static _Atomic uint32_t *own_pid;            /* a page that is zero again in a process that forks */
+static _Thread_local struct {
+	uint32_t pid, tid;
+} thread_here __attribute__((tls_model("initial-exec")));
+
+extern void *__libc_stack_end __attribute__((weak));     /* of the main thread; glibc */
+
+/* PERF_RECORD_SAMPLE: perf_event_open(2). Registers in the order of asm/perf_regs.h. */
+enum { AX, BX, CX, DX, SI, DI, BP, SP, IP, R8, R9, R10, R11, R12, R13, R14, R15, NREGS };
+struct record {
+	struct perf_event_header header;
+	uint64_t identifier, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, unused;
+	uint64_t nchain;
+	uint32_t raw_bytes, raw;
+	uint64_t abi, regs[NREGS], stack_bytes;
+};
+
+/* Where it is, with what its callers need back. */
+static inline __attribute__((always_inline)) void take_regs(uint64_t *regs)
+{
+	regs[AX] = regs[CX] = regs[DX] = regs[SI] = regs[R8] = regs[R9] = regs[R10] = regs[R11] = 0;
+	__asm__ volatile("movq %%rbx, 8(%0)\n\tmovq %%rbp, 48(%0)\n\tmovq %%rsp, 56(%0)\n\t"
+			 "leaq (%%rip), %%rax\n\tmovq %%rax, 64(%0)\n\t"
+			 "movq %%r12, 104(%0)\n\tmovq %%r13, 112(%0)\n\t"
+			 "movq %%r14, 120(%0)\n\tmovq %%r15, 128(%0)"
+			 : : "r"(regs) : "rax", "memory");
+}
+
+/* The kernel reads it, and then refuses what is to be done with it: EINVAL. No sandbox minds. */
+static bool is_readable(uintptr_t at)
+{
+	int before = errno;
+	bool yes = syscall(SYS_rt_sigprocmask, -1, at, NULL, 8) == 0 || errno != EFAULT;
+
+	errno = before;
+	return yes;
+}
+
+/* How much of the stack from sp on can be copied: up to the first frame, if that is known. */
+static size_t stack_from(uintptr_t sp)
+{
+	uintptr_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0, own;
+	size_t n = PAGE_BYTES - sp % PAGE_BYTES, most = STACK_BYTES;
+
+	__asm__("movq %%fs:0, %0" : "=r"(own));              /* ends the stacks of other threads */
+	if (end - sp < MAIN_STACK_BYTES)
+		return end - sp < most ? end - sp : most;
+	if (own - sp < most)
+		most = own - sp;
+	while (n < most && is_readable(sp + n))
+		n += PAGE_BYTES;
+	return n < most ? n : most;
+}
+
+static void who_am_i(uint32_t *pid, uint32_t *tid)
+{
+	if (UNLIKELY(!atomic_load_explicit(own_pid, memory_order_relaxed)))
+		atomic_store(own_pid, (uint32_t)getpid());
+	*pid = atomic_load_explicit(own_pid, memory_order_relaxed);
+	if (UNLIKELY(thread_here.pid != *pid)) {
+		thread_here.tid = (uint32_t)syscall(SYS_gettid);
+		thread_here.pid = *pid;
+	}
+	*tid = thread_here.tid;
+}
+
+static void put(uint64_t at, const void *bytes, size_t n)
+{
+	char *data = (char *)ring + HEAP_RING_PAGE_BYTES;
+	size_t from = (size_t)(at % HEAP_RING_DATA_BYTES), here = HEAP_RING_DATA_BYTES - from;
+
+	here = here < n ? here : n;
+	memcpy(data + from, bytes, here);
+	memcpy(data, (const char *)bytes + here, n - here);
+}
+
+/* One writer at a time, as there is one order of time. */
+static bool write_record(struct record *r)
+{
+	size_t stack = stack_from(r->regs[SP]) & ~(size_t)7;
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	struct timespec now;
+
+	r->header = (struct perf_event_header){PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+					       (uint16_t)(sizeof(*r) + stack + sizeof(stack))};
+	if (head - tail + r->header.size > HEAP_RING_DATA_BYTES)
+		return false;
+	r->stack_bytes = stack;
+	put(head + sizeof(*r), (const void *)r->regs[SP], stack);
+	put(head + sizeof(*r) + stack, &stack, sizeof(stack));
+	/* Last: whoever is put to sleep here must not come late. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	r->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	put(head, r, sizeof(*r));
+	atomic_store_explicit(&ring->head, head + r->header.size, memory_order_release);
+	return true;
+}
+
+/* Its regs are filled. returns  false = by the probe, as the ring is busy, full or not there */
+static bool tell(struct record *r, uint64_t what)
+{
+	bool told;
+
+	if (atomic_exchange_explicit(&ring->busy, 1, memory_order_acquire))
+		return false;
+	r->identifier = what;
+	r->ip = r->regs[IP];
+	who_am_i(&r->pid, &r->tid);
+	r->cpu = (uint32_t)sched_getcpu();
+	r->unused = r->raw = 0;
+	r->nchain = 0;
+	r->raw_bytes = sizeof(r->raw);
+	r->abi = PERF_SAMPLE_REGS_ABI_64;
+	told = write_record(r);
+	atomic_store_explicit(&ring->busy, 0, memory_order_release);
+	return told;
+}
+
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static void find_ring(void)
+{
+	const char *text = getenv(HEAP_RING_VARIABLE), *colon = text ? strrchr(text, ':') : NULL;
+	size_t bytes = HEAP_RING_PAGE_BYTES + HEAP_RING_DATA_BYTES;
+	struct heap_ring *found;
+	struct stat st;
+	char path[64];
+	int fd, seals;
+
+	if (off || !colon || (size_t)(colon - text) >= sizeof(path))
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)(colon - text), text);
+	/* A number that was used again may be of a device, which is better not opened. */
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)bytes)
+		return;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK)) {         /* it could become shorter */
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	own_pid = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+	if (found == MAP_FAILED || own_pid == MAP_FAILED ||
+	    madvise(own_pid, PAGE_BYTES, MADV_WIPEONFORK) != 0 ||
+	    found->nonce != strtoull(colon + 1, NULL, 16) ||
+	    found->pid_namespace != inode_of("/proc/self/ns/pid") ||
+	    found->time_namespace != inode_of("/proc/self/ns/time")) {
+		if (found != MAP_FAILED)
+			munmap(found, bytes);
+		if (own_pid != MAP_FAILED)
+			munmap(own_pid, PAGE_BYTES);
+		return;
+	}
+	ring = found;
+}
+
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 /* As <sys/sdt.h> writes it; see recorder/symbol/stapsdt.h. */
@@ -107,12 +295,26 @@ static _Atomic size_t early_used;
 
 static __attribute__((noinline)) void probe_alloc(void *p, uint64_t size, uint64_t weight)
 {
+	struct record r;
+
+	take_regs(r.regs);
+	r.regs[DI] = (uintptr_t)p;
+	r.regs[SI] = size;
+	r.regs[DX] = weight;
+	if (ring && tell(&r, ALLOC))
+		return;
 	__asm__ volatile(PROBE("otel_memory", "alloc", "8@%%rdi 8@%%rsi 8@%%rdx")
 			 : : "D"(p), "S"(size), "d"(weight) : "memory");
 }
 
 static __attribute__((noinline)) void probe_free(void *p)
 {
+	struct record r;
+
+	take_regs(r.regs);
+	r.regs[DI] = (uintptr_t)p;
+	if (ring && tell(&r, FREE))
+		return;
 	__asm__ volatile(PROBE("otel_memory", "free", "8@%%rdi") : : "D"(p) : "memory");
 }
 
@@ -407,6 +609,7 @@ static __attribute__((constructor)) void begin(void)
 	if (text && atoll(text) > 0)
 		mean = (uint64_t)atoll(text);
 	read_own_name();
+	find_ring();
 	if (mean == 1 && !off) {
 		/* Look for each pointer in the set. */
 		for (i = 0; i < 1u << COUNTERS_BITS; i++)

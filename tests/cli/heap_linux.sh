@@ -48,6 +48,34 @@ for how in one threads; do
 		"$(jq -s 'map(.allocated) | add' told)" 3
 done
 
+# Each in a process that was forked, without exec.
+"$RECORDER" run --heap --heap-kb 64 --store forks.db ./heap 1000000 forks </dev/null >out 2>log
+grep '^{"function' out >told
+store=forks.db
+for function in keep_some grow; do
+	check "forked_in_use_is_within_10_percent: $function" \
+		within "$(bytes $function)" "$(truth in_use $function)" 10
+done
+check what_a_child_frees_is_not_in_use within "$(bytes come_and_go)" 0 0
+
+# The ring that the program shares with the recorder, and what it may write there.
+gcc -O1 -w -D_GNU_SOURCE -iquote "$TOP" -o mistakes "$TOP/tests/programs/heap_mistakes_linux.c" ||
+	exit 1
+"$RECORDER" run --heap --store ring.db ./mistakes ring </dev/null >out 2>log
+check samples_go_by_the_ring test "$(grep -xE '[0-9]+' out)" -gt 10000
+check there_is_none_without_a_recorder test "$(LD_PRELOAD=$LIBRARY ./mistakes ring)" = none
+check another_programs_number_is_not_taken_for_it test "$(LD_PRELOAD=$LIBRARY \
+	RECORDER_HEAP_RING=/proc/$$/fd/0:1234 ./heap 10 </dev/null | wc -l)" = 3
+"$RECORDER" run --heap --store noise.db ./mistakes noise </dev/null >out 2>log
+check it_cannot_be_made_shorter expect_exit 1 grep -q 'became shorter' out
+check noise_is_counted_as_lost jq -e '.lost > 0' \
+	<("$RECORDER" show --store noise.db --json 2>/dev/null)
+store=noise.db
+check what_was_there_before_is_right within "$(bytes keep_before)" $((64 << 20)) 40
+check nothing_of_the_noise_is_a_sample jq -se 'map(select(.row == "memory" and
+	.heap_allocated_mb > 0).process) | all(startswith("mistakes "))' \
+	<("$RECORDER" report --store noise.db --memory --json 2>/dev/null)
+
 # The streams in exports and reports.
 check heap_has_what_was_freed grep -q '!come_and_go' \
 	<("$RECORDER" report --store one.db --metric heap --by-name 2>/dev/null)
@@ -80,7 +108,6 @@ check report_tells_the_rate_and_lifetime_of_each jq -se 'map(select(
 	<("$RECORDER" report --store one.db --memory --json 2>/dev/null)
 
 # Frees that are mistakes, with both stacks. The C library ends the program, as without the library.
-gcc -O1 -w -o mistakes "$TOP/tests/programs/heap_mistakes_linux.c" || exit 1
 mistakes()
 {
 	rm -f m.db

@@ -15,9 +15,10 @@
  */
 int heap_needs(const char *next, const char *process, struct needs *needs, struct err *err);
 
-#define HEAP_VARIABLES 3u
+#define HEAP_VARIABLES 4u
 struct heap_environment {
 	char *variables[HEAP_VARIABLES];     /* "NAME=value", ending in NULL */
+	int ring;                            /* for capture.heap_ring; 0 = none: probes tell */
 };
 /* What a program needs in its environment, so that one allocation in mean_bytes is sampled. */
 int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err);

@@ -30,8 +30,8 @@ static void note_damage(struct perf_source *s)
 
 	if (damaged && !atomic_load(&s->damaged))
 		log_line(s->cfg.log, LOG_WARN,
-			 "a perf record from the kernel could not be read; such records are "
-			 "counted as lost");
+			 "a perf record of the kernel or of librecorder-heap.so could not be read; "
+			 "such records are counted as lost");
 	atomic_store(&s->damaged, damaged);
 }
 
@@ -226,6 +226,10 @@ static void look_at_probes(struct perf_source *s, uint64_t now_ns)
 {
 	if (!s->cpus.probes)
 		return;
+	/* A program may write no record after its noise that would tell of it. */
+	perf_put_lost(s, LOSS_EVENTS, s->cpus.heap.unreported, CPU_NONE,
+		      s->delivered_ns < now_ns ? s->delivered_ns : now_ns);
+	s->cpus.heap.unreported = 0;
 	probes_look(s->cpus.probes, now_ns);
 	perf_put_lost(s, LOSS_EVENTS,
 		 probes_left_out(s->cpus.probes) + probes_missed(s->cpus.probes), CPU_NONE,
@@ -268,6 +272,7 @@ static int perf_run(struct source *source, struct err *err)
 	if (rc)
 		return rc;
 	perf_cpus_enable(&s->cpus, false, true);
+	s->block_ns = os_now_ns();
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, until_ns;
 

@@ -43,6 +43,7 @@ struct perf_source {
 	bool filling;                        /* a ring is half full */
 	struct helpers helpers;
 	uint64_t next_check_ns, delivered_ns;
+	uint64_t block_ns;                   /* time of the last one of the ring of heaps */
 	struct busy *busy;                   /* NULL: expected samples are not known */
 
 	struct perf_walker walker;           /* this source frees all but the state */

@@ -188,10 +188,44 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	return true;
 }
 
+/*
+ * A block of a heap, as the program itself tells it: only of a thread that is recorded, and in
+ * order of time.
+ *
+ * now_ns   as in deliver()
+ * returns  as put_sample()
+ */
+static bool put_block(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
+{
+	const struct perf_record *r = &ring->record;
+	bool waits = may_wait(s, r, now_ns);
+	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
+	struct perf_thread *thread;
+
+	if (waits && is_reading(s, r))
+		return false;
+	thread = perf_state_find_thread(s->state, r->tid);
+	if (!thread || thread->process->pid != r->pid || thread->process->skipped ||
+	    r->cpu >= s->cpus.n || r->time_ns < s->block_ns || r->time_ns > os_now_ns()) {
+		perf_put_lost(s, LOSS_EVENTS, 1, CPU_NONE, s->delivered_ns);
+		return true;
+	}
+	perf_walk(&s->walker, ring, thread);
+	if (s->walker.stack.pending && waits)
+		return false;
+	s->block_ns = r->time_ns;
+	e.process = thread->process->process;
+	e.thread = thread->thread;
+	if (probes_take_block(s->cpus.probes, r, &e))
+		put_with_stack(s, &e);
+	return true;
+}
+
 static enum loss_kind loss_of(const struct perf_ring *ring)
 {
 	return ring->sideband ? LOSS_SIDEBAND :
-	       ring->probes || ring->faults || ring->unmaps ? LOSS_EVENTS : LOSS_KERNEL;
+	       ring->probes || ring->heap || ring->faults || ring->unmaps ? LOSS_EVENTS
+									     : LOSS_KERNEL;
 }
 
 bool perf_put_record(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
@@ -204,8 +238,9 @@ bool perf_put_record(struct perf_source *s, const struct perf_ring *ring, uint64
 			perf_memory_unmapped(s->memory, r);
 			return true;
 		}
-		return ring->probes ? put_probe(s, ring, now_ns)
-				    : put_sample(s, ring, now_ns);
+		return ring->heap     ? put_block(s, ring, now_ns)
+		       : ring->probes ? put_probe(s, ring, now_ns)
+				      : put_sample(s, ring, now_ns);
 	case PERF_KIND_LOST:
 		perf_put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)

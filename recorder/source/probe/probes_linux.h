@@ -100,6 +100,11 @@ struct probe *probes_find(struct probes *p, uint64_t id);
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
 		 struct event *out);
 /*
+ * The same of a record that librecorder-heap.so wrote into the ring of heaps; process and time are
+ * set. false: it is over its rate, which is counted, or tells nothing new
+ */
+bool probes_take_block(struct probes *p, const struct perf_record *r, struct event *out);
+/*
  * Of an event that probes_take() told: the Java object that was thrown, which the caller reads to
  * add its fields. false: it has all.
  */

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #define PROBES_SEEN 64u
+#define HEAP_RATE 50000u                     /* allocations and frees a second */
 
 /* Events in the second that began at second_ns. */
 struct probe_rate {
@@ -93,6 +94,8 @@ struct probes {
 	struct gc_generations generations;
 	struct throw_text thrown;
 	struct heap_blocks heap;
+	struct probe_rate blocks;            /* of the ring of heaps, */
+	uint64_t blocks_left_out;            /* and what was over HEAP_RATE, not told yet */
 };
 
 /*
