@@ -155,7 +155,9 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	    (thread && thread->process->skipped &&
 	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_is_sampled(probe))))
 		return true;
-	if (!probe_wants(probe, thread ? thread->process->process : NULL))
+	if (!probe_wants(probe, thread ? thread->process->process : NULL) ||
+	    (thread && thread->process->outside &&
+	     probe_leaves_out(s->cpus.probes, probe, r->time_ns)))
 		return true;
 	if (probe_has_stack(probe)) {
 		perf_walk(&s->walker, ring, thread);

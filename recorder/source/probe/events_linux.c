@@ -177,6 +177,17 @@ static bool is_wanted(struct probes *p, struct probe *probe, const struct proces
 	return false;
 }
 
+bool probe_leaves_out(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	if (!probe->asked || probe->ruled)
+		return false;
+	if (time_ns - probe->unwanted.second_ns >= NS_PER_SEC)
+		probe->unwanted = (struct probe_rate){.second_ns = time_ns};
+	if (!probe->held && ++probe->unwanted.hits > PROBE_RATE_MAX)
+		hold_and_log(p, probe, time_ns);
+	return true;
+}
+
 enum probe_role probe_role(const struct probe *probe)
 {
 	return probe->role;

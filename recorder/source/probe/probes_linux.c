@@ -327,6 +327,7 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 	if (rc)
 		return rc;
 	probe->asked |= e->asked;
+	probe->ruled |= !e->asked;
 	if (!e->processes[0])
 		probe->unlimited_by_process = true;
 	buf_printf(&probe->processes, "%s;", e->processes);

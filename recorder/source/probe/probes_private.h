@@ -48,6 +48,7 @@ struct probe {
 	bool by_process;                     /* the kernel's filter leaves processes out */
 	bool stack;
 	bool asked;                          /* by --providers: over its limit it is counted */
+	bool ruled;                          /* by a rule, too */
 	bool unlimited_by_process;           /* somebody wants those of all processes */
 	struct buf processes;                /* else of these: names and pids, with ';' between */
 	unsigned limit;                      /* events a second */
