@@ -37,7 +37,8 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err);
  * A JVM that runs records its own allocations, and samples of objects that are still there, by JDK
  * Flight Recorder. It is asked as jcmd asks it, so it must see this machine's /tmp, where a folder
  * for its file is made. Of a recorder that was killed the recording goes on, in 64 MB of files of
- * the JVM, until the next one begins. Each call waits for the JVM, some seconds at most.
+ * the JVM, until the next one begins; that one also removes the folder. Each call waits for the
+ * JVM, some seconds at most.
  */
 struct heap_java;
 /* ERR_UNSUPPORTED: it takes no commands, or has no flight recorder; err says which */
