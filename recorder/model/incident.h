@@ -45,11 +45,10 @@ struct incident_head {
 	char *remarks;                       /* of people, one a line, with its time; or NULL */
 };
 
-/* Events that are missing, so that what follows from each of them is an estimate. */
+/* Samples of events that are missing, so that what follows from each of them is an estimate. */
 static inline uint64_t incident_missing_events(const struct incident_head *h)
 {
-	return h->lost_by_kind[LOSS_EVENTS] + h->lost_by_kind[LOSS_QUEUE] +
-	       h->lost_by_kind[LOSS_FLOOD];
+	return h->lost_by_kind[LOSS_EVENTS] + h->lost_by_kind[LOSS_QUEUE];
 }
 
 void incident_head_free(struct incident_head *h);
