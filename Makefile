@@ -66,7 +66,7 @@ uses_dump     := base model unwind managed hotspot python node symbol host perf 
 uses_perfdata := base model unwind symbol source host ring probe perf
 uses_stackfile := base model source etw
 uses_list     := base model symbol source host runtime probe jvm perf etw etl dotnet counter log
-uses_list     += process stopped perfdata stackfile
+uses_list     += process stopped perfdata stackfile ring
 uses_analysis := base model triggers managed
 uses_options  := base model
 uses_engine   := base model symbol triggers store export source
@@ -216,11 +216,12 @@ $(recorder): $(BUILD)/obj/recorder/main.o $(call archives,cli)
 	$(call say,LINK,$@)
 	$(Q)$(link) -o $@ $^ $(libs)
 
-$(heap_library): recorder/preload/heap.c $(BUILD)/flags
+$(heap_library): $(addprefix recorder/,preload/heap.c source/ring/heap_ring.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC_linux) -std=c11 -D_GNU_SOURCE $(WARNINGS) -Wno-pedantic $(WERROR) $(CFLAGS) -fPIC \
-	    -fvisibility=hidden -shared -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
+	$(Q)$(CC_linux) -std=c11 -D_GNU_SOURCE -iquote recorder $(WARNINGS) -Wno-pedantic \
+	    $(WERROR) $(CFLAGS) -fPIC -fvisibility=hidden -shared \
+	    -Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
 
 # A unit test of a room. All allocations, the room's and those below it, go through alloc_walk.c.
 $(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/support/alloc_walk.o \

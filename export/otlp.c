@@ -10,13 +10,13 @@
  *	ScopeProfiles      1 scope {1 name, 2 version}   2 profiles
  *	Profile            1 sample_type   2 samples   3 time_unix_nano (fixed64)
  *	                   4 duration_nano
- *	                   5 period_type   6 period    7 profile_id (16 bytes)
+ *	                   5 period_type   6 period   7 profile_id
  *	Sample             1 stack_index   4 values, packed; before 1.10 values were 2
  *	Mapping            4 filename      5 attribute_indices, packed
  *	Stack              1 location_indices, packed, leaf first
  *	Location           1 mapping_index   2 address   3 lines {1 function_index, 2 line}
  *	                   4 attribute_indices, packed
- *	Function           1 name   2 system_name   3 filename      (indices of strings, as all names)
+ *	Function           1 name   2 system_name   3 filename   (all names: indices of strings)
  *	KeyValueAndUnit    1 key_strindex   2 value {1 string_value, 3 int_value}
  *
  * The first element of each table is empty: index 0 means none.

@@ -362,6 +362,8 @@ static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
 	char time[OS_TIME_TEXT_BYTES], n[NUMBER_BYTES], title[INCIDENT_TITLE_BYTES];
+	/* It follows from events, not from samples. */
+	uint64_t missing = incident_missing_events(h) + h->lost_by_kind[LOSS_FLOOD];
 	struct buf *out = &v->sheet->out;
 
 	if (v->sheet->json)
@@ -387,9 +389,9 @@ static void put_head(const struct view *v)
 		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6, stream_metrics[v->stream].what);
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
-	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && h->lost_by_kind[LOSS_EVENTS])
+	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && missing)
 		buf_printf(out, "An estimate: %s events were too fast to be read, so calls are "
-			   "missing.\n", text_count(h->lost_by_kind[LOSS_EVENTS], n));
+			   "missing.\n", text_count(missing, n));
 	put_remarks(out, h->remarks);
 }
 

@@ -336,6 +336,7 @@ int cmd_run(const struct options *o, struct err *err)
 			part.capture.incidents = INCIDENTS_MAX;
 			part.capture.max_collect_ns = 0;
 		}
+		part.capture.heap_ring = heap.ring;
 		if (r.child)
 			part.capture.root_pid = os_child_pid(r.child);
 		else

@@ -194,11 +194,11 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 		put_title(sheet, in, p->process, what);
 	if (stream == STREAM_RSS_NET)
 		put_estimate(sheet, p);
-	else if (!sheet->json && in->head.lost_by_kind[LOSS_EVENTS])
+	else if (!sheet->json && incident_missing_events(&in->head))
 		buf_printf(&sheet->out, "An estimate: %llu events of probes came too fast to be "
 			   "read, so allocations or frees are missing; a larger --heap-kb has "
 			   "fewer.\n",
-			   (unsigned long long)in->head.lost_by_kind[LOSS_EVENTS]);
+			   (unsigned long long)incident_missing_events(&in->head));
 	for (rc = 0, by = MEMORY_BY_MODULE; by <= MEMORY_BY_STACK && !rc; by++)
 		rc = put_pools(sheet, in, p->process, stream, (enum memory_by)by,
 			       by == MEMORY_BY_STACK ? o->rows : rows, err);

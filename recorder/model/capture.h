@@ -27,6 +27,7 @@ struct capture {
 	uint64_t batch_ns;                   /* so much longer than usual records wait for others */
 	bool only_its_events;                /* of other processes not even starts and ends */
 	uint32_t root_pid;                   /* this process and all that it starts; 0 = all */
+	int heap_ring;                       /* of these, by heap_environment(); 0 = none */
 	const char *file;                   /* a trace file in place of this machine; NULL = live */
 	const char *file_title;              /* what its incident is called; NULL = "all of FILE" */
 	/* which events: source/etw/wanted.h, source/list/asked.h; NULL = not given */

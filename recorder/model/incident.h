@@ -45,6 +45,12 @@ struct incident_head {
 	char *remarks;                       /* of people, one a line, with its time; or NULL */
 };
 
+/* Samples of events that are missing, so that what follows from each of them is an estimate. */
+static inline uint64_t incident_missing_events(const struct incident_head *h)
+{
+	return h->lost_by_kind[LOSS_EVENTS] + h->lost_by_kind[LOSS_QUEUE];
+}
+
 void incident_head_free(struct incident_head *h);
 /*
  * One line of the system's log, of an incident that is stored: for journalctl RECORDER_INCIDENT=7,

@@ -64,13 +64,13 @@ record()
 	DOTNET_STARTUP_HOOKS=$PWD/heap.dll ./multitool version >"$run.out" 2>&1 & program=$!
 	"$RECORDER" collect --store "$run.db" --history-mb 0 --max-cpu-percent 0 \
 		--max-collect-sec 120 "$@" 2>"$run.log" & collect=$!
-	wait_for 20 grep -q recording "$run.log"
-	wait_for 20 listened $program
+	wait_for 60 grep -q recording "$run.log"
+	wait_for 60 listened $program
 	touch go
 	wait_for 60 grep -q . "$run.out"
 	rm -f go
 	wait $program
-	wait_for 20 left $program            # a busy recorder reads the last events later
+	wait_for 60 left $program            # a busy recorder reads the last events later
 	kill -INT $collect
 	wait $collect
 }

@@ -10,18 +10,33 @@ MB=600
 gcc -O2 -D_GNU_SOURCE -pthread -o grow "$TOP/tests/programs/grow_linux.c" || exit 1
 for kind in $KINDS huge; do ln grow "grow_$kind"; done
 
+# grown TIMEOUT...: the programs below these wait for their input, after all of their growth.
+grown()
+{
+	local pid
+
+	for pid; do
+		pid=$(pgrep -P "$pid")
+		grep -q '^0 0x0 ' "/proc/$(pgrep -P "$pid" || echo "$pid")/syscall" || return
+	done
+}
+
 # record STORE MB KIND... -- OPTION...: programs of these kinds grow for 6 s on a quiet machine.
 record()
 {
-	local store=$1 mb=$2 kinds=() kind pid
+	local store=$1 mb=$2 kinds=() kind pid programs=()
 	shift 2
 	while [ "$1" != -- ]; do kinds+=("$1"); shift; done
 	shift
-	"$RECORDER" collect --store "$store" --max-collect-sec 24 "$@" >log 2>&1 & pid=$!
+	"$RECORDER" collect --store "$store" "$@" >log 2>&1 & pid=$!
 	wait_for 60 grep -q 'recording this machine' log
 	for kind in "${kinds[@]}"; do
-		sleep 60 | timeout 60 "./grow_$kind" "$kind" "$mb" 6 >/dev/null &
+		sleep 100 | timeout 100 "./grow_$kind" "$kind" "$mb" 6 >/dev/null &
+		programs+=($!)
 	done
+	wait_for 90 grown "${programs[@]}"
+	sleep 1                              # the recorder looks at their sizes each second
+	kill -INT $pid
 	wait $pid
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a recording of JDK Flight Recorder says about memory: who allocates, and whose objects stay.
 # A JVM that runs is asked for its recording, and keeps none of it.
-# time limit: 200
+# time limit: 300
 . "$TOP/tests/support/cli.sh"
 
 cat >Leak.java <<'END'
@@ -69,6 +69,23 @@ check whose_objects_are_by_who_leaks awk '{ n += $NF } /Leak.leaks/ { l += $NF }
 	END { print l, n; exit !(l > 0.8 * n && n > 5e6) }' folded
 check nothing_goes_on_in_the_jvm expect_exit 1 sh -c "jcmd $java JFR.check | grep recorder-heap"
 check and_nothing_stays_in_tmp [ ! "$(ls /tmp/recorder-*/java-$java.jfr 2>/dev/null)" ]
+kill $java
+
+# Of a recorder that was killed, the next one removes what it left.
+live >out 2>&1 & java=$!
+wait_for 30 grep -q '[0-9]' out
+"$RECORDER" run --heap --store k.db -p $java >shown 2>log & run=$!
+wait_for 30 sh -c "jcmd $java JFR.check | grep -q recorder-heap"
+kill -9 $run
+wait $run
+check one_that_is_killed_leaves_a_folder test -d "$(echo /tmp/recorder-$run-??????)"
+"$RECORDER" run --heap --store k.db -p $java >shown 2>log & next=$!
+wait_for 30 test ! -d "$(echo /tmp/recorder-$run-??????)"
+check which_the_next_one_removes [ $? = 0 ]
+wait_for 30 sh -c "jcmd $java JFR.check | grep -q recorder-heap"
+kill -INT $next
+wait $next
+check and_its_own_at_its_end [ ! "$(ls -d /tmp/recorder-$next-?????? 2>/dev/null)" ]
 kill $java
 
 live -XX:+DisableAttachMechanism >out 2>&1 & java=$!

@@ -1,7 +1,7 @@
 /*
  * Allocations by three functions, with the truth about each:
  *
- *	heap_linux CALLS [threads]
+ *	heap_linux CALLS [threads|forks]     each function in a thread, or a process, of its own
  *	heap_linux CALLS pairs
  *
  * keep_some keeps one block of 4; grow keeps one of which it doubles the size until 64 KB, and
@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 struct work {
 	const char *name;
@@ -127,6 +129,8 @@ int main(int argc, char **argv)
 			     {.name = "grow", .what = grow, .calls = calls / 10},
 			     {.name = "come_and_go", .what = come_and_go, .calls = calls * 4 / 10}};
 	int threads = argc > 2 && strcmp(argv[2], "threads") == 0;
+	int forks = argc > 2 && strcmp(argv[2], "forks") == 0;
+	int which = -1;
 	pthread_t ids[3];
 
 	if (argc > 2 && strcmp(argv[2], "pairs") == 0) {
@@ -138,14 +142,19 @@ int main(int argc, char **argv)
 	/* What a recorder reads when it sees a program for the first time. */
 	come_and_go(&(struct work){.random = 1}, 3000);
 	nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3 && (!forks || which < 0); i++) {
 		all[i].random = (uint64_t)i + 1;
+		if (forks && fork() != 0)
+			continue;
+		which = i;
 		if (!threads)
 			run(&all[i]);
 		else
 			pthread_create(&ids[i], NULL, run, &all[i]);
 	}
 	for (int i = 0; i < 3; i++) {
+		if (forks && i != which)
+			continue;
 		if (threads)
 			pthread_join(ids[i], NULL);
 		printf("{\"function\": \"%s\", \"allocated\": %llu, \"in_use\": %llu}\n",
@@ -153,6 +162,8 @@ int main(int argc, char **argv)
 		       (unsigned long long)all[i].in_use);
 	}
 	fflush(stdout);
+	while (forks && which < 0 && wait(NULL) > 0)
+		;
 	while (getchar() != EOF)
 		;
 	return 0;

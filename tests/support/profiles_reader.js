@@ -64,8 +64,8 @@ function readOtlp(bytes) {
 				let last;
 				for (const l of stack.map((i) => at(d.locationTable, i))) {
 					at(d.mappingTable, l.mappingIndex);
-					for (const i of l.attributeIndices)
-						kinds.add(at(d.attributeTable, i).value.stringValue);
+					for (const a of l.attributeIndices.map((i) => at(d.attributeTable, i)))
+						kinds.add(a.value.stringValue);
 					last = l.lines[l.lines.length - 1];
 				}
 				const root = at(d.functionTable, last.functionIndex);

@@ -15,9 +15,10 @@
  */
 int heap_needs(const char *next, const char *process, struct needs *needs, struct err *err);
 
-#define HEAP_VARIABLES 3u
+#define HEAP_VARIABLES 4u
 struct heap_environment {
 	char *variables[HEAP_VARIABLES];     /* "NAME=value", ending in NULL */
+	int ring;                            /* for capture.heap_ring; 0 = none: probes tell */
 };
 /* What a program needs in its environment, so that one allocation in mean_bytes is sampled. */
 int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err);
@@ -36,7 +37,8 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err);
  * A JVM that runs records its own allocations, and samples of objects that are still there, by JDK
  * Flight Recorder. It is asked as jcmd asks it, so it must see this machine's /tmp, where a folder
  * for its file is made. Of a recorder that was killed the recording goes on, in 64 MB of files of
- * the JVM, until the next one begins. Each call waits for the JVM, some seconds at most.
+ * the JVM, until the next one begins; that one also removes the folder. Each call waits for the
+ * JVM, some seconds at most.
  */
 struct heap_java;
 /* ERR_UNSUPPORTED: it takes no commands, or has no flight recorder; err says which */

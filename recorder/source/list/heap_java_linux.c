@@ -5,6 +5,8 @@
 #include "source/host/proc_pid_linux.h"
 #include "source/jvm/attach_linux.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,53 @@
 struct heap_java {
 	uint32_t pid;
 	bool begun;
-	char folder[32], path[80];
+	char folder[48], path[96];
 };
+
+/* The folder's one file, and it; in /tmp, where others can replace neither. */
+static void remove_folder(int tmp, const char *name)
+{
+	int folder = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *files = folder < 0 ? NULL : fdopendir(folder);
+	const struct dirent *file;
+	struct stat st;
+
+	if (folder >= 0 && !files)
+		close(folder);
+	if (!files)
+		return;
+	if (fstat(folder, &st) == 0 && st.st_uid == geteuid()) {
+		while ((file = readdir(files)) != NULL)
+			if (strncmp(file->d_name, "java-", 5) == 0)
+				unlinkat(folder, file->d_name, 0);
+		unlinkat(tmp, name, AT_REMOVEDIR);
+	}
+	closedir(files);
+}
+
+/* Folders of recorders that were killed. */
+static void tidy(void)
+{
+	DIR *tmp = opendir("/tmp");
+	const struct dirent *entry;
+	unsigned pid;
+	int n;
+
+	while (tmp && (entry = readdir(tmp)) != NULL) {
+		n = 0;
+		if (sscanf(entry->d_name, "recorder-%u-%*6[A-Za-z0-9]%n", &pid, &n) == 1 && n &&
+		    !entry->d_name[n] && !os_process_exists(pid))
+			remove_folder(dirfd(tmp), entry->d_name);
+	}
+	if (tmp)
+		closedir(tmp);
+}
 
 /* What people see of it is the file's name: "all of java-4711.jfr". */
 static int make_folder(struct heap_java *j, struct err *err)
 {
-	strcpy(j->folder, "/tmp/recorder-XXXXXX");
+	tidy();
+	snprintf(j->folder, sizeof(j->folder), "/tmp/recorder-%u-XXXXXX", (unsigned)getpid());
 	if (!mkdtemp(j->folder)) {
 		j->folder[0] = '\0';
 		return err_os(err, "make a folder in /tmp for the JVM's recording");

@@ -4,11 +4,16 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/ring/heap_ring.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY "librecorder-heap.so"
@@ -67,6 +72,33 @@ int heap_needs(const char *next, const char *process, struct needs *needs, struc
 	return rc;
 }
 
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* variable: of it. returns  0 = there is none: probes tell all */
+static int make_ring(struct buf *variable)
+{
+	struct heap_ring begin = {.pid_namespace = inode_of("/proc/self/ns/pid"),
+				  .time_namespace = inode_of("/proc/self/ns/time")};
+	int fd = memfd_create("recorder-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd > 0 && getrandom(&begin.nonce, sizeof(begin.nonce), 0) == sizeof(begin.nonce) &&
+	    ftruncate(fd, HEAP_RING_PAGE_BYTES + HEAP_RING_DATA_BYTES) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
+	    pwrite(fd, &begin, sizeof(begin), 0) == sizeof(begin)) {
+		buf_printf(variable, HEAP_RING_VARIABLE "=/proc/%u/fd/%d:%" PRIx64,
+			   (unsigned)getpid(), fd, begin.nonce);
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
 int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct err *err)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -81,6 +113,9 @@ int heap_environment(uint64_t mean_bytes, struct heap_environment *out, struct e
 		buf_reset(&text);
 		buf_printf(&text, "RECORDER_HEAP_BYTES=%" PRIu64, mean_bytes ? mean_bytes : 1);
 		out->variables[1] = text_dup(buf_text(&text), SIZE_MAX);
+		buf_reset(&text);
+		out->ring = make_ring(&text);
+		out->variables[2] = out->ring ? text_dup(buf_text(&text), SIZE_MAX) : NULL;
 		if (text.failed || !out->variables[0] || !out->variables[1])
 			rc = err_memory(err, "for the environment of a program");
 	}
@@ -95,6 +130,8 @@ void heap_environment_free(struct heap_environment *e)
 
 	for (i = 0; i < HEAP_VARIABLES; i++)
 		free(e->variables[i]);
+	if (e->ring)
+		close(e->ring);
 	memset(e, 0, sizeof(*e));
 }
 

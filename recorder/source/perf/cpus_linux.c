@@ -91,13 +91,16 @@ static void list_open_rings(struct perf_cpus *c)
 		for (j = CPU_RINGS; j--;)
 			if (c->all[i].rings[j].fd >= 0)
 				c->open[c->nopen++] = &c->all[i].rings[j];
+	if (c->heap.map)
+		c->open[c->nopen++] = &c->heap;
 	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
 	c->npolled = 1;
 	for (i = 0; i < c->nopen; i++) {
 		const struct perf_ring *r = c->open[i];
 
 		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps)
+		if (r->heap || (c->ask.peeked && !r->sideband && !r->probes && !r->faults &&
+				!r->unmaps))
 			continue;
 		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
 	}
@@ -368,7 +371,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));
-	c->open = calloc((size_t)c->n * CPU_RINGS, sizeof(*c->open));
+	c->open = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->open));
 	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
 	if (!rc && (!c->all || !c->open || !c->polled))
 		rc = err_memory(err, "for perf rings");
@@ -378,6 +381,8 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 		c->all[i / CPU_RINGS].rings[i % CPU_RINGS].fd = -1;
 	if (!rc)
 		rc = probes_new(&asked, &c->probes, err);
+	if (!rc && c->probes && asked.capture->heap_ring)
+		rc = perf_ring_open_heap(&c->heap, asked.capture->heap_ring, err);
 	if (!rc)
 		rc = open_online(c, online, err);
 	if (rc)
@@ -393,6 +398,8 @@ void perf_cpus_close(struct perf_cpus *c)
 
 	for (i = 0; c->all && i < c->n; i++)
 		close_cpu(c, i);
+	if (c->heap.map)
+		perf_ring_close(&c->heap);
 	probes_free(c->probes);
 	os_wake_free(c->wake);
 	free(c->all);

@@ -26,6 +26,7 @@ struct perf_cpus {
 	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
 	unsigned npolled;
 	struct os_wake *wake;
+	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };
 
 /* What recording asks of each CPU's events. */

@@ -6,19 +6,11 @@
  * the clock T0, read all rings, release what is older than T0 - 1 ms in time order, and keep the
  * rest.
  */
+#include "source/perf/perf_private.h"
+
 #include "base/os.h"
 #include "source/host/busy.h"
 #include "source/host/proc_reader_linux.h"
-#include "source/perf/loader.h"
-#include "source/perf/cpus_linux.h"
-#include "source/perf/helpers.h"
-#include "source/perf/memory_linux.h"
-#include "source/perf/python_linux.h"
-#include "source/perf/state_linux.h"
-#include "source/perf/time_linux.h"
-#include "source/perf/walk_linux.h"
-#include "source/probe/throw_linux.h"
-#include "source/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,270 +18,8 @@
 
 #define HOLD_BACK_NS NS_PER_MS           /* another CPU's record may arrive this late */
 #define POLL_NS (90 * NS_PER_MS)         /* a watermark at least every 100 ms */
-#define TABLES_WAIT_NS (150 * NS_PER_MS) /* how long a sample waits for its unwind tables */
 #define TABLES_POLL_NS (4 * NS_PER_MS)
-#define CONSTRUCTED_NS (4 * NS_PER_MS)   /* a Java exception gets its message after its stack */
 #define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
-
-struct perf_source {
-	struct source base;
-	struct source_config cfg;
-	struct perf_cpus cpus;               /* the rings of all CPUs */
-	struct perf_state *state;
-	uint64_t period_ns;
-	uint64_t switched_ns, old_period_ns; /* samples before switched_ns weigh the old period */
-	bool rate_due;                       /* EVENT_RATE is still to be put, after those */
-	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
-
-	struct perf_python *python;          /* NULL = Python frames are not wanted */
-	struct perf_unmaps unmaps;           /* the tracepoint's format */
-	struct perf_memory *memory;          /* NULL = page faults are not recorded */
-	struct perf_time *time;              /* NULL = context switches are not recorded */
-	/* leaves of the stream event: the probe's number; NULL without probes */
-	struct object *event_object;
-	struct frame_ref event_frames[STACK_MAX_FRAMES];
-	struct managed_thrown thrown;        /* of the last Java exception, and its fields */
-	struct event_field thrown_fields[2];
-	char event_name[PROBE_LABEL_BYTES];  /* the merge thread's */
-	_Atomic bool stopping;
-	bool rescan;                         /* side-band records were lost */
-	bool filling;                        /* a ring is half full */
-	struct helpers helpers;
-	uint64_t next_check_ns, delivered_ns;
-	struct busy *busy;                   /* NULL: expected samples are not known */
-
-	struct perf_walker walker;           /* this source frees all but the state */
-
-	_Atomic uint64_t events, lost, throttled, damaged;
-};
-
-/* ---- events ---------------------------------------------------------------------------------- */
-
-static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, unsigned cpu,
-		     uint64_t time_ns)
-{
-	struct event e = {.time_ns = time_ns, .kind = EVENT_LOST, .cpu = (uint16_t)cpu,
-			  .stack = STACK_NONE, .value = (double)n};
-
-	if (!n)
-		return;
-	e.name = loss_kind_text(kind);
-	queue_put(s->cfg.queue, &e);
-	if (kind != LOSS_PYTHON)             /* those are recorded */
-		atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
-}
-
-static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
-{
-	/*
-	 * The kernel writes -1 for a task that it has released. The pid of an ended thread may
-	 * still be valid; a thread -1 of that process would then keep the process alive for ever.
-	 */
-	if (r->pid == UINT32_MAX || r->tid == UINT32_MAX)
-		return NULL;
-	return perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
-}
-
-static void put_with_stack(struct perf_source *s, struct event *e)
-{
-	e->quality = (uint8_t)s->walker.stack.quality;
-	e->stack_frames = s->walker.stack.frames;
-	e->nstack_frames = s->walker.stack.nframes;
-	queue_put(s->cfg.queue, e);
-}
-
-static bool is_reading(struct perf_source *s, const struct perf_record *r)
-{
-	return r->tid != UINT32_MAX && perf_state_reading(s->state, r->pid, r->tid, r->time_ns);
-}
-
-/* One record that waits makes all newer ones wait: not where these would be lost. */
-static bool may_wait(const struct perf_source *s, const struct perf_record *r, uint64_t now_ns)
-{
-	return !s->filling && now_ns < r->time_ns + TABLES_WAIT_NS;
-}
-
-/*
- * Of the sampler, or a page fault. It waits for its process to be read, for the unwind tables of
- * its stack, and for its peeker.
- *
- * now_ns   as in deliver()
- * returns  false = not put, because it waits
- */
-static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
-{
-	const struct perf_record *r = &ring->record;
-	bool waits = may_wait(s, r, now_ns), peeked;
-	struct perf_thread *thread;
-	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
-			  .stream = ring->faults ? STREAM_RSS : STREAM_CPU, .stack = STACK_NONE};
-
-	if (waits && is_reading(s, r))
-		return false;
-	thread = thread_of(s, r);
-	/* A task that the kernel has released may be anybody's. */
-	if (thread ? thread->process->skipped
-		   : s->cfg.capture.root_pid != 0 || s->cfg.capture.only_process)
-		return true;
-	peeked = thread && s->python && !ring->faults;
-	if (waits && peeked && !perf_python_ready(s->python, thread->process, ring, now_ns))
-		return false;
-	perf_walk(&s->walker, ring, thread);
-	if (s->walker.stack.pending && waits)
-		return false;
-	if (thread && !ring->faults)
-		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
-	if (peeked &&
-	    !perf_python_place(s->python, thread->process, ring, &s->walker.stack))
-		put_lost(s, LOSS_PYTHON, 1, r->cpu, r->time_ns);
-	e.process = thread ? thread->process->process : NULL;
-	e.thread = thread ? thread->thread : NULL;
-	e.value = ring->faults ? perf_memory_weight(s->memory, r->time_ns) :
-		  (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
-	put_with_stack(s, &e);
-	if (ring->faults) {
-		perf_memory_fault(s->memory, r, e.process);
-		return true;
-	}
-	if (s->time)
-		perf_time_sample(s->time, r, &s->walker.stack, perf_python_has_gil(s->python));
-	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
-	return true;
-}
-
-/* An event with a stack is a sample too: --metric event. Its leaf says what happened. */
-static void put_event_sample(struct perf_source *s, const struct probe *probe, struct event *e)
-{
-	const struct unwind_stack *stack = &s->walker.stack;
-	uint32_t n = stack->nframes < STACK_MAX_FRAMES ? stack->nframes : STACK_MAX_FRAMES - 1;
-	uint64_t period = probe_period(probe, e->time_ns);
-
-	s->event_frames[0] = (struct frame_ref){
-		.object = s->event_object, .offset = probes_number(s->cpus.probes, probe)};
-	memcpy(s->event_frames + 1, stack->frames, n * sizeof(*stack->frames));
-	e->kind = EVENT_SAMPLE;
-	e->nfields = 0;
-	e->value = period ? (double)period : 1;
-	e->quality = (uint8_t)stack->quality;
-	e->stack_frames = s->event_frames;
-	e->nstack_frames = n + 1;
-	queue_put(s->cfg.queue, e);
-}
-
-/* Add to the event of a Java exception what its object says. */
-static void add_thrown(struct perf_source *s, const struct perf_thread *thread, uint64_t object,
-		       struct event *e)
-{
-	const struct unwind_stack *stack = &s->walker.stack;
-
-	if (!thread || !perf_managed_thrown(s->walker.managed, thread->process, object, e->time_ns,
-					    stack->frames, stack->nframes, &s->thrown))
-		return;
-	e->fields = s->thrown_fields;
-	e->nfields = throw_fields(s->thrown.type, s->thrown.message, s->thrown_fields);
-}
-
-/*
- * An event that a rule asked for.
- *
- * now_ns   as in deliver()
- * returns  as put_sample()
- */
-static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
-{
-	const struct perf_record *r = &ring->record;
-	bool waits = may_wait(s, r, now_ns);
-	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
-	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
-	struct perf_thread *thread;
-	uint64_t object;
-	bool is_java = probe && probe_java_object(probe, r, &object);
-
-	if ((waits && probe && probe_role(probe) == PROBE_EVENT && is_reading(s, r)) ||
-	    (is_java && now_ns < r->time_ns + CONSTRUCTED_NS))
-		return false;
-	thread = thread_of(s, r);
-	if (!probe ||
-	    (thread && thread->process->skipped &&
-	     (probe_role(probe) == PROBE_SWITCH_STACK || probe_is_sampled(probe))))
-		return true;
-	if (!probe_wants(probe, thread ? thread->process->process : NULL))
-		return true;
-	if (probe_has_stack(probe)) {
-		perf_walk(&s->walker, ring, thread);
-		/* Switches are too frequent: all other records would wait for one of them. */
-		if (s->walker.stack.pending && waits && probe_role(probe) == PROBE_EVENT)
-			return false;
-	}
-	if (probe_role(probe) != PROBE_EVENT) {
-		perf_time_take(s->time, probe, r, &s->walker.stack);
-		return true;
-	}
-	e.process = thread ? thread->process->process : NULL;
-	e.thread = thread ? thread->thread : NULL;
-	if (!probes_take(s->cpus.probes, probe, r, &e))
-		return true;
-	perf_memory_event(s->memory, &e);
-	perf_time_event(s->time, r, probe_has_stack(probe) ? &s->walker.stack : NULL);
-	if (is_java)
-		add_thrown(s, thread, object, &e);
-	if (!probe_has_stack(probe)) {
-		do
-			queue_put(s->cfg.queue, &e);
-		while (probes_again(probe, &e));
-		return true;
-	}
-	if (!probe_period(probe, r->time_ns))
-		put_with_stack(s, &e);
-	if (e.stream == STREAM_EVENT)
-		put_event_sample(s, probe, &e);
-	return true;
-}
-
-static enum loss_kind loss_of(const struct perf_ring *ring)
-{
-	return ring->sideband ? LOSS_SIDEBAND :
-	       ring->probes || ring->faults || ring->unmaps ? LOSS_EVENTS : LOSS_KERNEL;
-}
-
-/* returns  false when the record is to stay in its ring for now */
-static bool put_record(struct perf_source *s, const struct perf_ring *ring, uint64_t now_ns)
-{
-	const struct perf_record *r = &ring->record;
-
-	switch (r->kind) {
-	case PERF_KIND_SAMPLE:
-		if (ring->unmaps) {
-			perf_memory_unmapped(s->memory, r);
-			return true;
-		}
-		return ring->probes ? put_probe(s, ring, now_ns)
-				    : put_sample(s, ring, now_ns);
-	case PERF_KIND_LOST:
-		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
-		if (ring->sideband && !s->rescan)
-			log_line(s->cfg.log, LOG_WARN,
-				 "process and mapping records were lost; reading /proc again");
-		s->rescan |= ring->sideband;
-		if (s->time && ring->probes && ring->probes_at == PROBE_RING_OF_SWITCHES)
-			perf_time_lost(s->time, r->time_ns);
-		break;
-	case PERF_KIND_SWITCH:
-		if (s->time && r->u.change.out)
-			thread_of(s, r);             /* so that the thread is known */
-		if (s->time)
-			perf_time_switch(s->time, r);
-		break;
-	case PERF_KIND_THROTTLE:
-		put_lost(s, LOSS_THROTTLED, 1, ring->cpu, r->time_ns);
-		break;
-	default:
-		perf_state_feed(s->state, r);
-		if (s->time && r->kind == PERF_KIND_FORK)
-			perf_time_born(s->time, r);
-	}
-	return true;
-}
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
@@ -300,8 +30,8 @@ static void note_damage(struct perf_source *s)
 
 	if (damaged && !atomic_load(&s->damaged))
 		log_line(s->cfg.log, LOG_WARN,
-			 "a perf record from the kernel could not be read; such records are "
-			 "counted as lost");
+			 "a perf record of the kernel or of librecorder-heap.so could not be read; "
+			 "such records are counted as lost");
 	atomic_store(&s->damaged, damaged);
 }
 
@@ -331,7 +61,7 @@ static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 
 	s->filling = perf_cpus_refresh(&s->cpus);
 	while ((ring = perf_cpus_oldest(&s->cpus)) != NULL && ring->record.time_ns < until_ns) {
-		if (!put_record(s, ring, now_ns)) {
+		if (!perf_put_record(s, ring, now_ns)) {
 			done_ns = ring->record.time_ns;
 			break;
 		}
@@ -496,8 +226,12 @@ static void look_at_probes(struct perf_source *s, uint64_t now_ns)
 {
 	if (!s->cpus.probes)
 		return;
+	/* A program may write no record after its noise that would tell of it. */
+	perf_put_lost(s, LOSS_EVENTS, s->cpus.heap.unreported, CPU_NONE,
+		      s->delivered_ns < now_ns ? s->delivered_ns : now_ns);
+	s->cpus.heap.unreported = 0;
 	probes_look(s->cpus.probes, now_ns);
-	put_lost(s, LOSS_EVENTS,
+	perf_put_lost(s, LOSS_EVENTS,
 		 probes_left_out(s->cpus.probes) + probes_missed(s->cpus.probes), CPU_NONE,
 		 s->delivered_ns < now_ns ? s->delivered_ns : now_ns);
 }
@@ -538,6 +272,7 @@ static int perf_run(struct source *source, struct err *err)
 	if (rc)
 		return rc;
 	perf_cpus_enable(&s->cpus, false, true);
+	s->block_ns = os_now_ns();
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, until_ns;
 

@@ -177,6 +177,17 @@ static bool is_wanted(struct probes *p, struct probe *probe, const struct proces
 	return false;
 }
 
+bool probe_leaves_out(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	if (!probe->asked || probe->ruled)
+		return false;
+	if (time_ns - probe->unwanted.second_ns >= NS_PER_SEC)
+		probe->unwanted = (struct probe_rate){.second_ns = time_ns};
+	if (!probe->held && ++probe->unwanted.hits > PROBE_RATE_MAX)
+		hold_and_log(p, probe, time_ns);
+	return true;
+}
+
 enum probe_role probe_role(const struct probe *probe)
 {
 	return probe->role;
@@ -250,6 +261,32 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	}
 	out->payload_bytes = r->u.sample.raw_bytes;
 	return true;
+}
+
+/* Its registers are the arguments of the library's probes: asm/perf_regs.h. */
+bool probes_take_block(struct probes *p, const struct perf_record *r, struct event *out)
+{
+	enum { DX = 3, SI = 4, DI = 5, ARGUMENTS = 3 };
+	static const struct { const char *name; unsigned reg; } arguments[ARGUMENTS] = {
+		{"Arg1", DI}, {"Arg2", SI}, {"Arg3", DX}};
+	enum heap_probe what = r->u.sample.id == HEAP_ALLOC ? HEAP_ALLOC
+			       : r->u.sample.id == HEAP_FREE ? HEAP_FREE : HEAP_NONE;
+	unsigned i;
+
+	if (!what || !r->u.sample.regs)
+		return false;
+	if (r->time_ns - p->blocks.second_ns >= NS_PER_SEC)
+		p->blocks = (struct probe_rate){.second_ns = r->time_ns};
+	if (++p->blocks.hits > HEAP_RATE) {
+		p->blocks_left_out++;
+		return false;
+	}
+	for (i = 0; i < ARGUMENTS; i++)
+		p->fields[i] = (struct event_field){.name = arguments[i].name, .type = FIELD_UINT,
+						    .v.u = r->u.sample.regs[arguments[i].reg]};
+	out->fields = p->fields;
+	out->nfields = what == HEAP_ALLOC ? ARGUMENTS : 1;
+	return heap_blocks_take(&p->heap, what, out);
 }
 
 bool probe_java_object(const struct probe *probe, const struct perf_record *r, uint64_t *object)
@@ -347,9 +384,10 @@ static void end_hold(struct probes *p, struct probe *probe, uint64_t now_ns)
 
 uint64_t probes_left_out(struct probes *p)
 {
-	uint64_t n = 0;
+	uint64_t n = p->blocks_left_out;
 	uint32_t i;
 
+	p->blocks_left_out = 0;
 	for (i = 0; i < p->n; i++) {
 		n += p->all[i].left_out;
 		atomic_fetch_add_explicit(&p->all[i].nleft_out, p->all[i].left_out,

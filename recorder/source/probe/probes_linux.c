@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define COUNTER_RATE_PER_CPU 1000u           /* records a second */
-#define HEAP_RATE 50000u                     /* allocations and frees a second */
 #define FILTER_MAX_BYTES 3000u               /* the kernel's limit is just below a page */
 
 /* Other providers belong to other sources. */
@@ -328,6 +327,7 @@ static int add_one(struct probes *p, const struct need_event *e, const char *nam
 	if (rc)
 		return rc;
 	probe->asked |= e->asked;
+	probe->ruled |= !e->asked;
 	if (!e->processes[0])
 		probe->unlimited_by_process = true;
 	buf_printf(&probe->processes, "%s;", e->processes);

@@ -91,6 +91,12 @@ bool probes_name(const struct probes *p, uint64_t number, char *out, size_t n);
 
 /* Whether anybody wants this event of this process; NULL = it is not known. */
 bool probe_wants(const struct probe *probe, const struct process *process);
+/*
+ * An event of a process that is not of the program which is recorded with what it starts. true: it
+ * is left out, and does not count for the limit of a second, as no rule asked for it. Over
+ * PROBE_RATE_MAX of them the kernel only counts, as over the limit.
+ */
+bool probe_leaves_out(struct probes *p, struct probe *probe, uint64_t time_ns);
 /* The probe of a record, by its event; NULL = none. */
 struct probe *probes_find(struct probes *p, uint64_t id);
 /*
@@ -99,6 +105,11 @@ struct probe *probes_find(struct probes *p, uint64_t id);
  */
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r,
 		 struct event *out);
+/*
+ * The same of a record that librecorder-heap.so wrote into the ring of heaps; process and time are
+ * set. false: it is over its rate, which is counted, or tells nothing new
+ */
+bool probes_take_block(struct probes *p, const struct perf_record *r, struct event *out);
 /*
  * Of an event that probes_take() told: the Java object that was thrown, which the caller reads to
  * add its fields. false: it has all.

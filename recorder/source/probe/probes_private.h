@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #define PROBES_SEEN 64u
+#define HEAP_RATE 50000u                     /* allocations and frees a second */
 
 /* Events in the second that began at second_ns. */
 struct probe_rate {
@@ -47,6 +48,7 @@ struct probe {
 	bool by_process;                     /* the kernel's filter leaves processes out */
 	bool stack;
 	bool asked;                          /* by --providers: over its limit it is counted */
+	bool ruled;                          /* by a rule, too */
 	bool unlimited_by_process;           /* somebody wants those of all processes */
 	struct buf processes;                /* else of these: names and pids, with ';' between */
 	unsigned limit;                      /* events a second */
@@ -93,6 +95,8 @@ struct probes {
 	struct gc_generations generations;
 	struct throw_text thrown;
 	struct heap_blocks heap;
+	struct probe_rate blocks;            /* of the ring of heaps, */
+	uint64_t blocks_left_out;            /* and what was over HEAP_RATE, not told yet */
 };
 
 /*

@@ -1,8 +1,10 @@
 #include "source/ring/perf_ring_linux.h"
 
 #include "base/os.h"
+#include "source/ring/heap_ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,6 +291,16 @@ int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
 	return map_and_scratch(ring, err);
 }
 
+int perf_ring_open_heap(struct perf_ring *ring, int fd, struct err *err)
+{
+	*ring = (struct perf_ring){.heap = true, .data_bytes = HEAP_RING_DATA_BYTES};
+	ring->format = (struct perf_format){.raw = true, .callchain = true, .stack = true,
+					    .nregs = PERF_REGS_COUNT};
+	ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return ring->fd < 0 ? err_os(err, "cannot use the ring of heaps")
+			    : map_and_scratch(ring, err);
+}
+
 int perf_ring_redirect(const struct perf_ring *ring, int fd)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : errno;
@@ -369,6 +381,15 @@ bool perf_ring_refresh(struct perf_ring *ring)
 		return false;
 	ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	ring->refreshed_ns = os_now_ns();
+	if (ring->heap && (ring->head % 8 || ring->head - ring->tail > ring->data_bytes)) {
+		ring->tail = ring->head -= ring->head % 8;
+		ring->have = false;
+		ring->damaged++;
+		ring->unreported++;
+	}
+	/* Records that wait in it push out none: then probes tell. */
+	if (ring->heap)
+		return false;
 	ring->was_full |= ring->head - ring->tail + LARGE_RECORD_BYTES > ring->data_bytes;
 	return ring->head - ring->tail > ring->data_bytes / 2;
 }
@@ -388,8 +409,10 @@ static const void *record_bytes(struct perf_ring *ring, size_t *n)
 	if (header.size < sizeof(header) || header.size % 8 ||
 	    header.size > ring->head - ring->tail)
 		return NULL;
-	if (header.size <= to_end)
+	if (header.size <= to_end && !ring->heap)
 		return data + at;
+	/* A program may change them meanwhile. */
+	to_end = header.size < to_end ? header.size : to_end;
 	memcpy(ring->scratch, data + at, to_end);
 	memcpy((char *)ring->scratch + to_end, data, header.size - to_end);
 	return ring->scratch;
@@ -419,7 +442,8 @@ const struct perf_record *perf_ring_peek(struct perf_ring *ring)
 			/* The rest of the ring cannot be trusted: drop it. */
 			ring->record_bytes = (size_t)(ring->head - ring->tail);
 		} else if (perf_record_parse(bytes, ring->record_bytes, &ring->format,
-					     &ring->record) && !is_to_come(ring)) {
+					     &ring->record) && !is_to_come(ring) &&
+			   (!ring->heap || ring->record.kind == PERF_KIND_SAMPLE)) {
 			ring->have = true;
 			if (ring->unreported)
 				tell_damage(ring);

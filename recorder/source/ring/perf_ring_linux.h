@@ -26,6 +26,7 @@ struct perf_ring {
 	int fd;                              /* -1 = closed */
 	unsigned cpu;
 	bool sideband, probes, faults, unmaps;
+	bool heap;                           /* programs write it: heap_ring.h */
 	uint8_t probes_at;                   /* which of a CPU's probe rings */
 	struct perf_format format;           /* of its samples */
 	void *map;
@@ -94,6 +95,11 @@ int perf_ring_open_faults(struct perf_ring *ring, unsigned cpu, uint64_t period,
  */
 int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
 			  const struct perf_ask *ask, struct err *err);
+/*
+ * The ring of heap_environment(), which librecorder-heap.so writes. It has samples only; all else,
+ * and what does not fit together, is damage. fd: stays the caller's
+ */
+int perf_ring_open_heap(struct perf_ring *ring, int fd, struct err *err);
 /* Let a descriptor's event, of the same CPU, write into this ring. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);

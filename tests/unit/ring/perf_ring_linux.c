@@ -234,6 +234,60 @@ TEST(a_ring_says_when_it_is_half_full)
 	assert_false(perf_ring_refresh(&ring));
 }
 
+/* Of its own mapping, say, or of somebody else's exec. */
+TEST(what_is_no_sample_is_damage_in_a_ring_that_programs_write)
+{
+	start_at(0);
+	ring.heap = true;
+	write_lost(200);
+	write_sample(300, 1);
+	perf_ring_refresh(&ring);
+	assert_lost(1, 300);
+	assert_int_equal(perf_ring_peek(&ring)->time_ns, 300);
+	assert_int_equal(ring.damaged, 1);
+	ring.heap = false;
+}
+
+TEST(what_a_program_changes_later_does_not_reach_the_record)
+{
+	start_at(0);
+	ring.heap = true;
+	write_sample(100, 1);
+	perf_ring_refresh(&ring);
+	assert_int_equal(perf_ring_peek(&ring)->u.sample.user[0], 100);
+	memset((char *)ring.map + sysconf(_SC_PAGESIZE), 0xff, DATA_BYTES);
+	assert_int_equal(perf_ring_peek(&ring)->u.sample.user[0], 100);
+	perf_ring_next(&ring);
+	assert_int_equal(page()->data_tail, 72);
+	ring.heap = false;
+}
+
+TEST(head_that_cannot_be_drops_what_a_program_wrote)
+{
+	const uint64_t heads[] = {DATA_BYTES + 8, 73, UINT64_MAX - 4096, 1ull << 63};
+	unsigned i;
+
+	for (i = 0; i < COUNT_OF(heads); i++) {
+		start_at(0);
+		ring.heap = true;
+		write_sample(100, 1);
+		page()->data_head = heads[i];
+		perf_ring_refresh(&ring);
+		assert_null(perf_ring_peek(&ring));
+		assert_int_equal(ring.damaged, 1);
+		/* And back, below what was read. */
+		page()->data_head = ring.tail - 8;
+		perf_ring_refresh(&ring);
+		assert_null(perf_ring_peek(&ring));
+		assert_int_equal(ring.tail % 8, 0);
+		write_sample(200, 1);
+		perf_ring_refresh(&ring);
+		assert_lost(2, 200);
+		assert_int_equal(perf_ring_peek(&ring)->time_ns, 200);
+		ring.heap = false;
+	}
+}
+
 TEST(closed_ring_is_empty)
 {
 	struct perf_ring closed = {.fd = 0};
@@ -277,6 +331,9 @@ int main(void)
 		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
 		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
 		cmocka_unit_test(a_ring_says_when_it_is_half_full),
+		cmocka_unit_test(what_is_no_sample_is_damage_in_a_ring_that_programs_write),
+		cmocka_unit_test(what_a_program_changes_later_does_not_reach_the_record),
+		cmocka_unit_test(head_that_cannot_be_drops_what_a_program_wrote),
 		cmocka_unit_test(closed_ring_is_empty),
 	};
 
