@@ -45,6 +45,7 @@ function readOtlp(bytes) {
 		{longs: Number, arrays: true, objects: true, defaults: true, bytes: String});
 	const d = data.dictionary;
 	const text = (i) => at(d.stringTable, i);
+	const kindOf = (attribute) => attribute.value.stringValue;
 	const first = [d.stringTable[0], d.stackTable[0].locationIndices.length,
 		d.locationTable[0].lines.length, d.mappingTable[0].filenameStrindex,
 		d.functionTable[0].nameStrindex, d.linkTable[0].traceId];
@@ -64,8 +65,8 @@ function readOtlp(bytes) {
 				let last;
 				for (const l of stack.map((i) => at(d.locationTable, i))) {
 					at(d.mappingTable, l.mappingIndex);
-					for (const a of l.attributeIndices.map((i) => at(d.attributeTable, i)))
-						kinds.add(a.value.stringValue);
+					for (const i of l.attributeIndices)
+						kinds.add(kindOf(at(d.attributeTable, i)));
 					last = l.lines[l.lines.length - 1];
 				}
 				const root = at(d.functionTable, last.functionIndex);
