@@ -257,8 +257,9 @@ check "a service's shares are those of --cpu-prof" shares_agree node_server.js s
 	'(renderPage|search) '
 grep 'node_server\.js' server.folded >served.folded
 read -r all good <<<"$(named served.folded)"
+# 97 %, less three times what a draw of so many varies by.
 check "$good % of $all samples of a service have all names" \
-	awk "BEGIN { exit !($all > 500 && $good >= 97) }"
+	awk "BEGIN { exit !($all > 500 && $good >= 97 - 3 * sqrt(97 * 3 / $all)) }"
 check its_worker_has_names awk '/!checksum node_server\.js/ { split($0, f, ";"); pid = f[1]
 	gsub(/.*\(|\)/, "", pid); if (f[2] !~ "-" pid "$") n += $NF }
 	END { exit n < 20 }' served.folded
