@@ -392,6 +392,9 @@ static void put_head(const struct view *v)
 	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && missing)
 		buf_printf(out, "An estimate: %s events were too fast to be read, so calls are "
 			   "missing.\n", text_count(missing, n));
+	if (v->o->runtimes && missing)
+		buf_printf(out, "Counts of events may be too low: %s were lost or left out; "
+			   "`recorder show --losses` says which.\n", text_count(missing, n));
 	put_remarks(out, h->remarks);
 }
 

@@ -22,6 +22,15 @@ of_events() { jq -s "$1" events.json; }
 
 expect what_runtimes_tell 0 '' report 1 --store net.db --runtimes --rows 1000 --json
 
+expect of_a_trace_without_losses_counts_are_exact 0 '' report 1 --store net.db --runtimes
+check really expect_exit 1 grep -q 'may be too low' out
+cp net.db left.db
+sqlite3 left.db "INSERT INTO loss VALUES(1, 'flood', 0, -1, 712)"
+expect what_was_left_out_of_counts_is_told 0 \
+	'^Counts of events may be too low: 712 were lost or left out; `recorder show --losses`' \
+	report 1 --store left.db --runtimes
+expect what_runtimes_tell_again 0 '' report 1 --store net.db --runtimes --rows 1000 --json
+
 # ---- collections ---------------------------------------------------------------------------------
 
 check as_many_collections_as_perfview_lists [ "$(rows collection ' | length')" = \
