@@ -177,6 +177,11 @@ static void put_side(struct buf *out, const struct diff *d, const struct diff_si
 		   side->samples);
 	put_weight(out, d, (double)side->weight);
 	buf_printf(out, "; %" PRIu64 " lost\n", h->lost);
+	if (h->remarks) {
+		buf_printf(out, "%s remarks: ", label);
+		name_put(out, h->remarks);
+		buf_putc(out, '\n');
+	}
 }
 
 void diff_notes_put(struct buf *out, const struct diff *d)

@@ -123,7 +123,20 @@ struct gathering {
 	struct incident *out;
 	uint32_t empty;                      /* incidents of which the filter has left nothing */
 	struct err why;                      /* of the last */
+	struct buf remarks;                  /* of all, a line each */
 };
+
+/* "Incident 3: 2026-11-28T10:00:00Z after the deployment" */
+static void put_remarks(struct buf *out, const char *name, const char *at)
+{
+	size_t n;
+
+	for (; at && *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		buf_printf(out, "%s%s: ", out->len ? "\n" : "", name);
+		buf_put(out, at, n);
+	}
+}
 
 static int gather(void *ctx, const char *store, struct incident *in, struct err *err)
 {
@@ -149,6 +162,7 @@ static int gather(void *ctx, const char *store, struct incident *in, struct err 
 	rc = buf_check(&name, "an incident's name", err);
 	if (!rc)
 		rc = incident_add_part(g->out, in, buf_text(&name), err);
+	put_remarks(&g->remarks, buf_text(&name), in->head.remarks);
 	buf_free(&name);
 	return rc;
 }
@@ -200,6 +214,12 @@ int cmd_load_several(const struct options *o, cmd_filter_incident *filter, struc
 			 g.empty + made.nparts);
 	if (!rc)
 		rc = name_set(&made, err);
+	if (!rc)
+		rc = buf_check(&g.remarks, "remarks", err);
+	if (!rc && g.remarks.len)
+		made.head.remarks = g.remarks.data;
+	else
+		buf_free(&g.remarks);
 	if (rc)
 		incident_free(&made);
 	else

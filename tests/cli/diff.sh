@@ -121,7 +121,7 @@ expect diff_of_a_process_that_is_not_there 3 'base, incident 1: .*server' \
 	diff --base 1 --test 2 --process no
 expect diff_of_a_stream_that_is_not_there 3 'has no allocated memory' \
 	diff --base 1 --test 2 --metric alloc
-expect diff_of_an_event_that_is_not_there 3 'alloc, event, rss, .*, io-time' \
+expect diff_of_an_event_that_is_not_there 3 'no stacks of such an event; its metrics: cpu' \
 	diff --base 1 --test 2 --metric gpu
 expect diff_scaled_by_what 2 'duration, samples, none' diff --base 1 --test 2 --normalize yes
 expect diff_in_an_unknown_format 2 'folded, perfview-xml, pprof, svg, html' \

@@ -35,6 +35,13 @@ expect show_takes_one 2 'show takes one incident at a time' show 1-2
 expect a_range_has_a_limit 2 'more than 4096 incidents' report 1-99999
 expect a_range_goes_up 2 "'9-3' is not the number" report 9-3
 
+cp s.db remarks.db
+expect one_of_them_has_a_remark 0 '' note --store remarks.db --id 2 'after the deployment'
+expect several_have_the_remarks_of_each 0 '^Remark: Incident 2: .*Z after the deployment$' \
+	report 1-2 --store remarks.db
+expect a_diff_has_them_too 0 '^Test remarks: .*Z after the deployment$' \
+	diff 1 2 --store remarks.db
+
 # ---- export --------------------------------------------------------------------------------------
 
 expect export_of_several 0 '' export 1,2 -f
