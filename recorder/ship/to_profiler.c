@@ -35,7 +35,7 @@ struct job {
 	struct target *t;
 	struct parcel *p;
 	enum stream stream;
-	const char *service;
+	const char *service, *host;
 	struct buf profile;
 	uint64_t from_ns, until_ns;          /* wall clock */
 };
@@ -71,7 +71,7 @@ static void prepare_pyroscope(const struct job *j, struct net_request *r, struct
 	(void)body;
 	put_label_value(&name, j->service);
 	buf_puts(&name, "{host=");
-	put_label_value(&name, j->p->head->host ? j->p->head->host : "unknown");
+	put_label_value(&name, j->host);
 	buf_puts(&name, "}");
 	buf_puts(url, "?name=");
 	url_put_encoded(url, buf_text(&name), false);
@@ -163,7 +163,7 @@ static void prepare_parca(const struct job *j, struct net_request *r, struct buf
 	json_key_open(&json, "labels", '[');
 	put_pair(&json, "__name__", buf_text(&name));
 	put_pair(&json, "service_name", j->service);
-	put_pair(&json, "node", j->p->head->host ? j->p->head->host : "unknown");
+	put_pair(&json, "node", j->host);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	json_key_open(&json, "samples", '[');
@@ -199,7 +199,7 @@ static void prepare_datadog(const struct job *j, struct net_request *r, struct b
 	buf_puts(&tags, "service:");
 	put_label_value(&tags, j->service);
 	buf_puts(&tags, ",host:");
-	put_label_value(&tags, j->p->head->host ? j->p->head->host : "unknown");
+	put_label_value(&tags, j->host);
 	buf_printf(&tags, ",runtime-id:%s", j->p->head->uuid);
 	put_part_head(body, "event", "event.json", "application/json");
 	json_open(&json, '{');
@@ -297,7 +297,7 @@ static int send_profile(struct job *j, struct net *net, struct net_answer *a, st
 
 /* ---- all of an incident ---------------------------------------------------------------------- */
 
-/* The profile of a service and a metric, in parts; those before *left are skipped. */
+/* The profile of a service and a metric, in parts; those that were sent before are skipped. */
 static int send_parts(struct job *j, struct net *net, struct export_part *part, uint32_t *number,
 		      struct net_answer *a, struct err *err)
 {
@@ -404,7 +404,8 @@ int target_send_profiles(struct target *t, struct net *net, struct parcel *p,
 {
 	const struct incident *in = p->in;
 	uint64_t before_ns = in->head.trigger_ns - in->head.t0_ns;
-	struct job j = {.t = t, .p = p, .from_ns = in->head.trigger_wall_ns - before_ns};
+	struct job j = {.t = t, .p = p, .from_ns = in->head.trigger_wall_ns - before_ns,
+			.host = p->head->host ? p->head->host : "unknown"};
 	uint32_t *service_of = calloc((size_t)in->nprocesses + 1, sizeof(*service_of)), number = 0;
 	struct text_table names = {0};
 	bool *has = NULL;

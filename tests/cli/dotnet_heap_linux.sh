@@ -4,10 +4,7 @@
 # which keeps one array of 1,000 bytes and drops nine.
 . "$TOP/tests/support/cli.sh"
 need_perf
-if ! command -v mcs >/dev/null; then
-	echo "skip objects of .NET programs: no C# compiler here (Debian's mono-mcs)"
-	exit 0
-fi
+need_csharp 'objects of .NET programs'
 need_dotnet 'objects of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
 
 cat >heap.cs <<'END'

@@ -7,8 +7,9 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 seconds=${TORTURE_S:-6} hz=${TORTURE_HZ:-499} round=$((${TORTURE_S:-6} < 60 ? ${TORTURE_S:-6} : 60))
-if ! command -v mcs >/dev/null || ! command -v node >/dev/null; then
-	echo "skip torture: no C# compiler (Debian's mono-mcs) or no node here"
+need_csharp torture
+if ! command -v node >/dev/null; then
+	echo "skip torture: no node here"
 	exit 0
 fi
 need_dotnet 'torture of .NET' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool

@@ -139,6 +139,15 @@ if platform.python_implementation() == "CPython":
 	done | sort -u -k1,1 -V
 }
 
+# need_csharp WHAT: the script says that WHAT is skipped, and ends, where no C# compiler is.
+need_csharp()
+{
+	if ! command -v mcs >/dev/null; then
+		echo "skip $1: no C# compiler here (Debian's mono-mcs)"
+		exit 0
+	fi
+}
+
 # need_dotnet WHAT PACKAGE TOOL NAME: copy the .NET program Sarif.Multitool of that npm package,
 # which brings its runtime, to ./NAME. If it is not installed or does not run, the script says that
 # WHAT is skipped and ends.
