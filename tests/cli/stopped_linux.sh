@@ -24,11 +24,11 @@ pids=
 finish()
 {
 	local recorder
-	# shellcheck disable=SC2086
-	kill $pids
 	for recorder in $(cat ./*.pid); do
 		kill -KILL "$recorder"
 	done
+	# shellcheck disable=SC2086
+	kill $pids && wait $pids             # they write their log until then
 }
 trap 'finish 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
