@@ -23,15 +23,15 @@
 # script with a line "# alone: WHY" has the machine to itself. From outside: BUILD (for RECORDER),
 # TIME_LIMIT, JOBS.
 #
-# A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load can
-# disturb it. If it fails, it is run once more at the end, alone, and the second result counts. That
-# is reported with all that the first run printed: "again tests/cli/X_linux.sh: N failed at the
-# first run". Nothing else has a second run, because unit tests and scripts about files give the
-# same result each time; only a Windows program that printed nothing at all has: Wine did not start
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load and chance
+# can disturb it. If it fails, it is run again at the end, alone, twice at most, and the last result
+# counts. That is reported with all that the failing run printed: "again tests/cli/X_linux.sh: N
+# failed at run 1". Nothing else is run again, because unit tests and scripts about files give the
+# same result each time; only a Windows program that printed nothing at all is: Wine did not start
 # it.
 #
-# Last lines: "N programs needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1
-# if any failed or none passed.
+# Last lines: "N programs were run again" if any were; "N passed, N failed, N skipped". Exit: 1 if
+# any failed or none passed.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -139,7 +139,7 @@ run_one()
 		(cd "$TOP" && TEST_TMP=$dir exec timeout -k 5 "$limit" "${command[@]}")
 	fi </dev/null >"$log" 2>&1
 	rc=$?
-	rm -rf "$dir"
+	rm -rf "$dir" 2>/dev/null            # what is written even now goes with $WORK
 
 	{ read -r passed failed skipped whole; skips=$(cat); } < <(tr -d '\r' <"$log" | $reader)
 	case $rc in
@@ -153,11 +153,11 @@ run_one()
 	exec 9>"$WORK/lock"
 	flock 9
 	# A test program begins with a line of cmocka's: without one Wine did not start it.
-	if [ "$failed" != 0 ] && [ ! "${AGAIN:-}" ] &&
+	if [ "$failed" != 0 ] && [ "${RUN:=1}" -lt 3 ] &&
 		[[ $name == tests/cli/*_linux.sh || ($name == *.exe && ! -s $log) ]]; then
-		echo "again $name: $failed failed at the first run${verdict:+: $verdict}"
+		echo "again $name: $failed failed at run $RUN${verdict:+: $verdict}"
 		show_log "$log"
-		echo "$name" >>"$WORK/again"
+		echo "$name" >>"$WORK/again.$RUN"
 		return
 	fi
 	echo "$passed $failed $skipped" >>"$WORK/totals"
@@ -222,9 +222,11 @@ fi
 for script in "${alone[@]}"; do
 	"$0" --one "$script" 8>&-
 done
-[ ! -e "$WORK/again" ] || while read -r program; do
-	AGAIN=1 "$0" --one "$program" 8>&-
-done <"$WORK/again"
+for run in 2 3; do
+	[ ! -e "$WORK/again.$((run - 1))" ] || while read -r program; do
+		RUN=$run "$0" --one "$program" 8>&-
+	done <"$WORK/again.$((run - 1))"
+done
 
 read -r passed failed skipped < <(
 	awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$WORK/totals"
@@ -234,6 +236,6 @@ if [ "$lost" != 0 ]; then
 	echo "run.sh: $lost programs left no result"
 	failed=$((failed + lost))
 fi
-[ ! -e "$WORK/again" ] || echo "$(wc -l <"$WORK/again") programs needed a second run"
+[ ! -e "$WORK/again.1" ] || echo "$(wc -l <"$WORK/again.1") programs were run again"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
