@@ -278,8 +278,8 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
-        check-tsan check-bare check-vm bench bench-stacks bench-beside bench-heap \
-        bench-service fuzz fuzz-coverage \
+        check-tsan check-bare check-vm bench bench-strict bench-compare bench-stacks \
+        bench-beside bench-heap bench-service fuzz fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
@@ -349,6 +349,12 @@ check-vm: all ## what needs a kernel of its own, in qemu, minutes: tests/vm/run.
 bench: deps ## measure: tests/bench/run.sh
 	$(Q)$(MAKE) programs
 	@tests/bench/run.sh
+
+bench-strict: export BENCH_STRICT = 1
+bench-strict: bench ## the same, and a missed goal is an error
+
+bench-compare: deps ## what moved since OLD=COMMIT, beyond noise: tests/bench/compare.py
+	@python3 tests/bench/compare.py $(OLD) $(or $(NEW),HEAD) $(ROUNDS)
 
 bench-stacks: $(recorder) ## complete stacks of six busy programs, and their cost
 	@tests/bench/stacks.sh

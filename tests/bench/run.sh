@@ -17,6 +17,7 @@
 # 5. probes.sh: what rules on tracepoints, and --thread-time, add to a system call and to a switch.
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
+# Missed goals are named at the end; with BENCH_STRICT=1 they are an error.
 # Everything is written below build/bench/; only processes started here are ended. BENCH_LIVE_S=20
 # is how long the live part measures; other arguments go to bench_pipeline (--samples 200000).
 set -u
@@ -125,11 +126,15 @@ timed()
 } 2>/dev/null                           # bash's own word on a crash
 
 cpus=$(nproc)
-echo "machine                 $(uname -srm), $cpus CPUs, $(date -u +%FT%TZ), load average $(load)"
+commit=$(git -C "$TOP" describe --always --dirty 2>/dev/null)
+echo "machine                 $(uname -srm), $cpus CPUs, $(date -u +%FT%TZ)," \
+	"load average $(load), commit ${commit:-unknown}"
 jq -nc --arg kernel "$(uname -srm)" --argjson cpus "$cpus" --arg date "$(date -u +%FT%TZ)" \
+	--arg commit "$commit" \
 	--arg model "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
 	--argjson load "$(load)" '{row: "machine", kernel: $kernel, cpus: $cpus, cpu_model: $model,
-	date: $date, load_average_1m: $load, command: "uname -srm; nproc; date -u"}' >>results.jsonl
+	date: $date, commit: $commit, load_average_1m: $load,
+	command: "uname -srm; nproc; date -u"}' >>results.jsonl
 
 # ---- 1. the pipeline -----------------------------------------------------------------------------
 
@@ -469,9 +474,15 @@ ratio()
 		"$fp_ratio" "$(wanted "$fp_ratio" "${6-}")" "$4" "$dwarf_ratio" \
 		"$(wanted "$dwarf_ratio" "${7-}")")")
 	jq -nc --arg row "ratio $1" --arg fp "$fp_ratio" --arg dwarf "$dwarf_ratio" \
-		'{row: $row, to_perf_fp_ratio: ($fp | tonumber? // null),
-		to_perf_dwarf_ratio: ($dwarf | tonumber? // null), command: "tests/bench/run.sh"}' \
-		>>results.jsonl
+		--arg fp_least "${6-}" --arg dwarf_least "${7-}" '
+		def goal($key; $value; $least): ($least | tonumber? // null) as $l |
+			if $l then {($key + "_goal"): ">= \($l)",
+				($key + "_holds"): (($value // 0) >= $l)} else {} end;
+		($fp | tonumber? // null) as $f | ($dwarf | tonumber? // null) as $d |
+		{row: $row, to_perf_fp_ratio: $f, to_perf_dwarf_ratio: $d} +
+		goal("to_perf_fp_ratio"; $f; $fp_least) +
+		goal("to_perf_dwarf_ratio"; $d; $dwarf_least) +
+		{command: "tests/bench/run.sh"}' >>results.jsonl
 }
 
 if [ "$peer" ]; then
@@ -517,3 +528,8 @@ if awk -v b="$burn_percent" -v f="$forks_per_s" 'BEGIN { exit !(b + 0 < 95 || f 
 fi
 echo
 echo "Rows with their commands: build/bench/results.jsonl"
+missed=$(jq -r '. as $row | to_entries[] |
+	select((.key | endswith("_holds")) and (.value | not)) | (.key | rtrimstr("_holds")) as $key |
+	"\($row.row): \($key) \($row[$key]), goal \($row[$key + "_goal"])"' results.jsonl)
+[ -z "$missed" ] || printf 'Goals missed:\n%s\n' "$missed"
+[ -z "$missed" ] || [ -z "${BENCH_STRICT:-}" ]

@@ -1,0 +1,242 @@
+"""make bench-compare OLD=COMMIT [NEW=COMMIT] [ROUNDS=7]: what moved between two commits.
+
+    compare.py OLD NEW [ROUNDS [ROWS]]        ROWS: names of STEPS, comma between them; all of them
+
+Machines differ by a factor of three, and one machine by a third from hour to hour. So both commits
+are built here, below build/bench/compare/, and each step runs by turns: old new, new old, ... Of
+each number the ratio new / old is formed round by round. Printed are the medians of both, the
+median of the ratios and its 95 % interval (ranks of the binomial distribution; no shape is
+assumed). A number moved if the interval leaves out 1; what did not move is printed with -v. Goals
+are those of the ratios to commit 386384e; a missed one changes the exit code with --strict.
+
+The same as JSON, with the machine: build/bench/compare/results.jsonl
+"""
+import argparse
+import json
+import math
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WORK = os.path.join(TOP, "build/bench/compare")
+TRACE = os.path.join(TOP, "../shared/data/etl/net.4.5.2.x64.etl.zip")
+PYTHON = """
+def walk(n, rows):
+    return sorted(rows, key=lambda r: r % n)[0] if n < 3 else walk(n - 1, rows) + walk(n - 2, rows)
+while True:
+    walk(12, list(range(50)))
+"""
+# Words at the end of a key, and whether more of it is better. What has none of them is no cost.
+UNITS = {"per_s": True, "per_mb": True, "faster": True, "ms": False, "us": False, "ns": False,
+         "per_sample": False, "per_event": False, "per_17_frames": False, "per_stack": False,
+         "kb": False, "mb": False, "bytes": False, "percent": False}
+# (step, words in the key, at most this ratio; at least, where more is better)
+GOALS = [("live", "us_per_sample", 0.4), ("etl", "etl source payload_mb_per_s", 2.0),
+         ("export", "folded cpu_ms", 0.6), ("export", "html cpu_ms", 0.6)]
+
+
+def program(tree, name):
+    return os.path.join(tree, "build/linux/programs", name)
+
+
+def rows_of(*command, limit=300, **keys):
+    """What a bench program prints with --json: {"ROW KEY": number}."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit, **keys)
+    if done.returncode:
+        raise RuntimeError("%s: %s" % (os.path.basename(command[0]), done.stderr.strip()[-200:]))
+    numbers = {}
+    for line in done.stdout.splitlines():
+        row = json.loads(line)
+        for key, value in row.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                numbers["%s %s" % (row["row"], key)] = value
+    return numbers
+
+
+def pipeline(tree, work):
+    return rows_of(program(tree, "bench_pipeline"), "--json", "--keep", "--no-exports",
+                   "--samples", "200000", "--dir", work)
+
+
+def export(tree, work):
+    """After pipeline(), whose store this is."""
+    return rows_of(program(tree, "bench_export_linux"), "--json",
+                   os.path.join(tree, "build/linux/recorder"), os.path.join(work, "bench.db"), work)
+
+
+def symbols(tree, work):
+    binary = shutil.which("node") or sys.executable
+    return rows_of(program(tree, "bench_symbols"), "--json", os.path.realpath(binary), work)
+
+
+def unwind(tree, _):
+    return rows_of(program(tree, "bench_unwind_linux"), "--json", "/usr/bin/python3", "-c", PYTHON)
+
+
+def rules(tree, _):
+    return rows_of(program(tree, "bench_triggers"), "--json")
+
+
+def etl(tree, _):
+    return rows_of(program(tree, "bench_etl_source"), "--json", TRACE)
+
+
+def cpu_s(pid):
+    """Of all threads, those that have ended too: clock_getcpuclockid(3)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def live(tree, work):
+    """One burn on each CPU, recorded at 99 Hz for 20 s: all that a sample costs outside of the
+    kernel's interrupt, and what the start costs."""
+    recorder = os.path.join(tree, "build/linux/recorder")
+    store = os.path.join(work, "live.db")
+    burns = [subprocess.Popen([program(tree, "burn"), "60"], stdout=subprocess.DEVNULL)
+             for _ in range(os.cpu_count())]
+    own = subprocess.Popen([recorder, "collect", "--freq", "99", "--max-cpu-percent", "0",
+                            "--store", store], stderr=subprocess.PIPE, text=True)
+    try:
+        begin = time.monotonic()
+        for line in own.stderr:
+            if "recording" in line:
+                break
+        ready_ms = (time.monotonic() - begin) * 1000
+        seen = []
+        for seconds in (5, 20):
+            time.sleep(seconds)
+            told = subprocess.run([recorder, "status", "--json", "--store", store],
+                                  capture_output=True, text=True, timeout=20)
+            seen.append((json.loads(told.stdout)["samples"], cpu_s(own.pid)))
+    finally:
+        for process in burns + [own]:
+            process.terminate()
+        own.communicate(timeout=60)
+        for process in burns:
+            process.wait()
+    samples = seen[1][0] - seen[0][0]
+    return {"live recording_ms": ready_ms, "live start_cpu_ms": seen[0][1] * 1000,
+            "live us_per_sample": (seen[1][1] - seen[0][1]) * 1e6 / max(samples, 1)}
+
+
+STEPS = {"pipeline": pipeline, "export": export, "symbols": symbols, "unwind": unwind,
+         "rules": rules, "etl": etl, "live": live}
+
+
+def built(commit):
+    """The commit's tree, built; a directory is taken as it is."""
+    if os.path.isdir(commit):
+        return os.path.abspath(commit)
+    name = subprocess.check_output(["git", "-C", TOP, "rev-parse", "--short=8",
+                                    commit + "^{commit}"], text=True).strip()
+    tree = os.path.join(WORK, name)
+    if not os.path.exists(os.path.join(tree, "build/linux/recorder")):
+        print("building", name, file=sys.stderr)
+        os.makedirs(os.path.join(tree, "build"), exist_ok=True)
+        archive = subprocess.Popen(["git", "-C", TOP, "archive", name], stdout=subprocess.PIPE)
+        subprocess.check_call(["tar", "x", "-C", tree], stdin=archive.stdout)
+        deps = os.path.join(tree, "build/deps")
+        if not os.path.lexists(deps):
+            os.symlink(os.path.join(TOP, "build/deps"), deps)
+        subprocess.check_call(["make", "-s", "-C", tree, "-j%d" % os.cpu_count(), "programs"],
+                              stdout=subprocess.DEVNULL)
+    return tree
+
+
+def interval(values):
+    """95 % of the median, or the whole range where there are fewer than six."""
+    values = sorted(values)
+    n = len(values)
+    rank, tail = 0, 0.5 ** n
+    while rank + 1 < n // 2 and tail + math.comb(n, rank + 1) * 0.5 ** n <= 0.025:
+        rank += 1
+        tail += math.comb(n, rank) * 0.5 ** n
+    return values[rank], values[n - 1 - rank]
+
+
+def is_more_better(key):
+    for unit, more in UNITS.items():
+        if key.endswith(unit):
+            return more
+    return None
+
+
+def goal_of(step, key, ratio):
+    """(goal, whether it is held), or None."""
+    for of, words, goal in GOALS:
+        if of == step and key.endswith(words):
+            return goal, ratio >= goal if is_more_better(key) else ratio <= goal
+    return None
+
+
+def tell(step, rounds, verbose, out):
+    """A line for each number that moved; returns the goals that were missed."""
+    missed = []
+    for key in rounds[0][0]:
+        pairs = [(old[key], new[key]) for old, new in rounds if old.get(key) and key in new]
+        more = is_more_better(key)
+        if not pairs or more is None:
+            continue
+        ratios = [new / old for old, new in pairs]
+        old, new, ratio = (statistics.median(v) for v in (*zip(*pairs), ratios))
+        low, high = interval(ratios)
+        moved = len(ratios) >= 6 and (low > 1 or high < 1)
+        verdict = "" if not moved else "better" if (ratio > 1) == more else "worse"
+        goal = goal_of(step, key, ratio)
+        verdict = verdict or "did not move"
+        out.write(json.dumps({"step": step, "row": key, "old": old, "new": new, "ratio": ratio,
+                              "ratio_low": low, "ratio_high": high, "rounds": len(ratios),
+                              "verdict": verdict, "goal": goal and goal[0]}) + "\n")
+        if goal and not goal[1]:
+            missed.append("%s: %.2f, goal %g" % (key, ratio, goal[0]))
+        if moved or goal or verbose:
+            print("%-44s %10.4g -> %10.4g   x %.2f (%.2f to %.2f)  %s%s" % (
+                key, old, new, ratio, low, high, verdict,
+                "" if not goal else ", goal %g: %s" % (goal[0], "holds" if goal[1] else "MISSED")))
+    return missed
+
+
+def main():
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument("old")
+    asked.add_argument("new")
+    asked.add_argument("rounds", nargs="?", type=int, default=7)
+    asked.add_argument("steps", nargs="?", default=",".join(STEPS))
+    asked.add_argument("-v", "--verbose", action="store_true")
+    asked.add_argument("--strict", action="store_true")
+    asked = asked.parse_args()
+    os.makedirs(WORK, exist_ok=True)
+    trees = built(asked.old), built(asked.new)
+    for which in "old", "new":
+        os.makedirs(os.path.join(WORK, "run", which), exist_ok=True)
+    missed = []
+    with open(os.path.join(WORK, "results.jsonl"), "w", encoding="utf-8") as out:
+        machine = {"machine": platform.release(), "cpus": os.cpu_count(), "old": asked.old,
+                   "new": asked.new, "load_average_1m": os.getloadavg()[0],
+                   "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        out.write(json.dumps(machine) + "\n")
+        print(" ".join("%s %s" % pair for pair in machine.items()))
+        for step in asked.steps.split(","):
+            if step == "etl" and not os.path.exists(TRACE):
+                print("skip etl: the trace is not there")
+                continue
+            rounds = []
+            for turn in range(asked.rounds):
+                both = [None, None]
+                for which in (0, 1) if turn % 2 == 0 else (1, 0):
+                    work = os.path.join(WORK, "run", ("old", "new")[which])
+                    both[which] = STEPS[step](trees[which], work)
+                rounds.append(both)
+            missed += tell(step, rounds, asked.verbose, out)
+    shutil.rmtree(os.path.join(WORK, "run"))
+    if missed:
+        print("missed: " + "; ".join(missed))
+    return 1 if missed and asked.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
