@@ -529,7 +529,8 @@ fi
 echo
 echo "Rows with their commands: build/bench/results.jsonl"
 missed=$(jq -r '. as $row | to_entries[] |
-	select((.key | endswith("_holds")) and (.value | not)) | (.key | rtrimstr("_holds")) as $key |
+	select((.key | endswith("_holds")) and (.value | not)) |
+	(.key | rtrimstr("_holds")) as $key |
 	"\($row.row): \($key) \($row[$key]), goal \($row[$key + "_goal"])"' results.jsonl)
 [ -z "$missed" ] || printf 'Goals missed:\n%s\n' "$missed"
 [ -z "$missed" ] || [ -z "${BENCH_STRICT:-}" ]
