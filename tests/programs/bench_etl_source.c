@@ -42,12 +42,12 @@ static void run_main(void *ctx)
 
 static void seal(struct bench *b)
 {
-	uint64_t start = os_now_ns(), cpu_ns, rss_bytes;
+	uint64_t start = os_thread_cpu_ns(), cpu_ns, rss_bytes;
 	struct segment *segment = NULL;
 
 	segment_seal(b->builder, &segment, &b->err);
 	segment_unref(segment);
-	b->seal_ns += os_now_ns() - start;
+	b->seal_ns += os_thread_cpu_ns() - start;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	if (rss_bytes > b->rss_bytes)
 		b->rss_bytes = rss_bytes;
