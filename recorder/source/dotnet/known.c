@@ -159,6 +159,11 @@ static bool has_utf8(const unsigned char *bytes, size_t n, const char *name, siz
 	return false;
 }
 
+static bool is_name_utf16(const unsigned char *at)
+{
+	return is_name_byte(at[0]) && !at[1];
+}
+
 static bool is_utf16_at(const unsigned char *at, const char *name, size_t length)
 {
 	size_t i;
@@ -169,15 +174,21 @@ static bool is_utf16_at(const unsigned char *at, const char *name, size_t length
 	return true;
 }
 
+/* The whole of a string: before one stands its length, behind it a byte of flags. */
 static bool has_utf16(const unsigned char *bytes, size_t n, const char *name, size_t length)
 {
-	const unsigned char *at = bytes, *end = bytes + n;
+	const unsigned char *at = bytes, *end = bytes + n, *behind;
 
 	for (; (size_t)(end - at) >= 2 * length &&
 	       (at = memchr(at, name[0], (size_t)(end - at))) != NULL;
-	     at++)
-		if ((size_t)(end - at) >= 2 * length && is_utf16_at(at, name, length))
+	     at++) {
+		if ((size_t)(end - at) < 2 * length)
+			return false;
+		behind = at + 2 * length;
+		if (is_utf16_at(at, name, length) && !(at - bytes >= 2 && is_name_utf16(at - 2)) &&
+		    !(end - behind >= 2 && is_name_utf16(behind)))
 			return true;
+	}
 	return false;
 }
 

@@ -41,12 +41,16 @@ TEST(names_of_event_sources_are_found_in_assemblies)
 	static const char class_name[] = "get_X\0Orders\0OnStart";
 	static const char constant[] = "\15O\0r\0d\0e\0r\0s\0\0";
 	static const char other[] = "OrdersById\0MyOrders\0O\0r\0d\0e\0r\0";
+	static const char longer[] = "\21O\0r\0d\0e\0r\0s\0B\0y\0\0";
+	static const char later[] = "\21M\0y\0O\0r\0d\0e\0r\0s\0\0";
 
 	assert_true(dotnet_bytes_name(attribute, sizeof(attribute), "Orders"));
 	assert_true(dotnet_bytes_name(last_of_more, sizeof(last_of_more), "Orders"));
 	assert_true(dotnet_bytes_name(class_name, sizeof(class_name), "Orders"));
 	assert_true(dotnet_bytes_name(constant, sizeof(constant), "Orders"));
 	assert_false(dotnet_bytes_name(other, sizeof(other), "Orders"));
+	assert_false(dotnet_bytes_name(longer, sizeof(longer), "Orders"));
+	assert_false(dotnet_bytes_name(later, sizeof(later), "Orders"));
 	assert_false(dotnet_bytes_name(other, 0, "Orders"));
 	assert_false(dotnet_bytes_name(other, sizeof(other), ""));
 }
