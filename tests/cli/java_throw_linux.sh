@@ -34,7 +34,8 @@ record()
 list_exceptions()
 {
 	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -vE "Quiet$unseen" >"$1.thrown"
-	"$RECORDER" export --store "$1.db" 1 --format jsonl 2>>"$1.log" | jq -r --argjson pid $java '
+	"$RECORDER" export --store "$1.db" 1 --format jsonl 2>>"$1.log" |
+		jq -r --argjson pid $java '
 		select(.type == "event" and .provider == "Java" and .name == "Exception/Start"
 			and .pid == $pid) |
 		(.payload.ExceptionType // "?") + ": " + (.payload.ExceptionMessage // "")' \
@@ -95,7 +96,8 @@ throws()
 	fi
 	record "$name" '/StopOnException:^no such type'
 	"$home/bin/java" "$@" -XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 \
-		-Dfile.encoding=UTF-8 -cp . JavaThrow $rounds 30 >"$name.truth" 2>"$name.err" & java=$!
+		-Dfile.encoding=UTF-8 -cp . JavaThrow $rounds 30 >"$name.truth" 2>"$name.err" &
+	java=$!
 	wait $java
 	sleep 0.3
 	kill $collect
@@ -117,7 +119,8 @@ comes_later()
 	unshare -m bash -c 'mkdir later && mount -t tmpfs none later &&
 		mv later.jre later/jre && exec later/jre/bin/java "$@"' - \
 		-XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 -Dfile.encoding=UTF-8 \
-		-cp . JavaThrow $rounds 100 >"$name.truth" 2>"$name.err" & java=$!
+		-cp . JavaThrow $rounds 100 >"$name.truth" 2>"$name.err" &
+	java=$!
 	wait $java
 	sleep 0.3
 	kill $collect
