@@ -12,12 +12,13 @@ int s3_place(const char *url, const char *endpoint, const char *region, struct s
 	const char *bucket = url + strlen("s3://"), *key;
 	size_t n = strcspn(bucket, "/"), end;
 	bool aws = !endpoint || !*endpoint;
+	size_t scheme = aws ? 0 : text_starts_fold(endpoint, "https://") ? 8
+				: text_starts_fold(endpoint, "http://")	 ? 7 : 0;
 
 	out->region = region && *region ? region : "us-east-1";
 	if (n < 3 || n > 63)
 		return err_set(err, ERR_USAGE, "%.200s: expected s3://BUCKET/PREFIX", url);
-	if (!aws && !text_starts_fold(endpoint, "http://") &&
-	    !text_starts_fold(endpoint, "https://"))
+	if (!aws && (!scheme || !endpoint[scheme] || endpoint[scheme] == '/'))
 		return err_set(err, ERR_USAGE, "the endpoint '%.200s' is not http(s)://HOST",
 			       endpoint);
 	if (aws && !memchr(bucket, '.', n)) {

@@ -1,9 +1,48 @@
-/* Any bytes as the answer of an S3 server, and as a Retry-After. */
+/*
+ * Any bytes as the answer of an S3 server, as a Retry-After, and as "URL LF ENDPOINT LF KEY": the
+ * address of a signed request for that key, which keeps to one line of ASCII behind the endpoint.
+ */
 #include "net/s3.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SHA256_OF_NOTHING "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+static char *next_line(char **at)
+{
+	char *line = *at, *end = strchr(line, '\n');
+
+	*at = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	return line;
+}
+
+/* Changes the text. */
+static void sign(char *text)
+{
+	char *url = next_line(&text), *endpoint = next_line(&text), *key = next_line(&text);
+	struct net_request r = {.method = "GET"};
+	struct buf signed_url = {0};
+	struct s3 place = {0};
+	const char *at;
+
+	if (strncmp(url, "s3://", 5) == 0 &&
+	    !s3_place(url, *endpoint == '-' ? NULL : endpoint, NULL, &place, NULL)) {
+		buf_puts(&place.secret, key);
+		buf_puts(&place.token, strlen(key) % 2 ? "token" : "");
+		s3_sign(&place, &r, *key ? key : NULL, strlen(key) % 3 ? "list-type=2" : "",
+			SHA256_OF_NOTHING, 1234567890 * NS_PER_SEC, &signed_url);
+		for (at = signed_url.data + place.origin.len + place.path.len; *at; at++)
+			if (*at <= ' ' || *at > '~')
+				abort();
+		net_request_free(&r);
+	}
+	buf_free(&signed_url);
+	s3_free(&place);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s3_member(xml, xml + strlen(xml), "NextContinuationToken", text, sizeof(text));
 	s3_error_text(xml, text, sizeof(text));
 	retry_after(xml, 784111770ULL * NS_PER_SEC);
+	sign(xml);
 	free(xml);
 	return 0;
 }

@@ -82,6 +82,8 @@ TEST(a_bucket_is_a_host_of_aws_and_a_path_elsewhere)
 			    "http://minio:9000/logs|a/|minio:9000");
 	assert_string_equal(url_of("s3://x", NULL, NULL), "refused");
 	assert_string_equal(url_of("s3://logs", "minio:9000", NULL), "refused");
+	assert_string_equal(url_of("s3://logs", "https://", NULL), "refused");
+	assert_string_equal(url_of("s3://logs", "http:///logs", NULL), "refused");
 	assert_string_equal(url_of("s3://logs", "https://me:secret@minio", NULL), "refused");
 }
 
