@@ -92,7 +92,8 @@ static void remove_process(struct perf_world *w, struct world_process *p, uint64
 			at--;
 		}
 	}
-	process_drop(w->cfg.processes, p->process, now_ns);
+	if (p->process)
+		process_drop(w->cfg.processes, p->process, now_ns);
 	maps_free(p->maps, now_ns);
 	table_remove(&w->by_pid, hash_u64(p->pid), p->number);
 	slots_free_one(&w->processes, p->number);
@@ -141,11 +142,7 @@ static struct world_process *add_process(struct perf_world *w, uint32_t pid, uin
 	p->maps = maps_new();
 	if (p->process && p->maps)
 		return p;
-	if (p->process)
-		process_drop(w->cfg.processes, p->process, start_ns);
-	maps_free(p->maps, start_ns);
-	table_remove(&w->by_pid, hash_u64(pid), n);
-	slots_free_one(&w->processes, n);
+	remove_process(w, p, start_ns);
 	return NULL;
 }
 
@@ -481,12 +478,11 @@ static void on_exec(struct perf_world *w, struct world_process *p, const struct 
 		    uint64_t time_ns)
 {
 	struct maps *maps = maps_new();
-	struct process *fresh = process_add(w->cfg.processes, p->pid, p->start_ns, p->exec + 1,
-					    p->process->parent_pid, r->u.comm.name);
+	struct process *fresh = !maps ? NULL
+		: process_add(w->cfg.processes, p->pid, p->start_ns, p->exec + 1,
+			      p->process->parent_pid, r->u.comm.name);
 
-	if (!maps || !fresh) {
-		if (fresh)
-			process_drop(w->cfg.processes, fresh, time_ns);
+	if (!fresh) {
 		maps_free(maps, time_ns);
 		return;                      /* it keeps its old name */
 	}
