@@ -1,18 +1,21 @@
 /*
  * Records of known classes go through everything that learns from them: processes, images, methods,
- * stacks; first twice as a file, then live. Each record is
+ * names of files, stacks; first twice as a file, then live, where what is known is renewed half
+ * way. Each record is
  *
  *	u8 provider, u8 key of the class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8
  *	ticks later, u8 bytes of payload, u8 bytes of the item, then these bytes
  */
 #include "source/etw/code.h"
 #include "source/etw/stacks.h"
+
+#include "base/bytes.h"
 #include "tests/support/etw_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 7 };
+enum { HEAD_BYTES = 7, RENEWED_AT = 12, RENEWED_TICKS = 100 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -90,6 +93,37 @@ static void take(struct row *row)
 	}
 }
 
+/* What names the record's first numbers, as those of a file or a registry key? */
+static void look_up(struct row *row)
+{
+	uint32_t at;
+
+	for (at = 0; at + 8 <= row->record.payload_bytes && at < 24; at += 8)
+		etw_state_file(row->state, le64(row->record.payload + at), row->record.ticks);
+	/* Of threads that no record is about. */
+	etw_state_need_thread(row->state, 256 + row->record.tid % 4, row->record.pid,
+			      row->record.ticks);
+}
+
+/* As a session of months does. */
+static void renew(struct row *row)
+{
+	int64_t since = row->record.ticks - RENEWED_TICKS;
+	struct etw_state *state = NULL;
+	struct etw_code *code = NULL;
+	size_t nbytes = 0;
+
+	if (etw_state_renew(row->state, since, &state, NULL) ||
+	    etw_code_renew(row->code, state, since, &code, NULL))
+		abort();
+	etw_state_refused(state, &nbytes);
+	etw_code_refused(code, &nbytes);
+	etw_code_free(row->code, 1);
+	etw_state_free(row->state);
+	row->code = code;
+	row->state = state;
+}
+
 static void put_all(struct row *row, const uint8_t *data, size_t n, bool learning, bool taking)
 {
 	row->at = data;
@@ -105,7 +139,10 @@ static void put_all(struct row *row, const uint8_t *data, size_t n, bool learnin
 			etw_code_learn(row->code, &row->record, row->class);
 			if (row->class->id == ETW_GC_START)
 				etw_state_gc_twin(row->state, &row->record, row->class);
+			look_up(row);
 		}
+		if (learning && taking && row->put == RENEWED_AT)
+			renew(row);
 		if (taking)
 			take(row);
 	}
@@ -127,6 +164,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		    etw_code_new(row.state, frames, &row.code, NULL) ||
 		    etw_stacks_new(live ? ETW_STACKS_LIVE : ETW_STACKS_SURVEY, 1000, &row.stacks,
 				   NULL))
+			abort();
+		etw_state_add_volume(row.state, "\\Device\\Disk1", "C:");
+		if (etw_state_root(row.state, 1, NULL))
 			abort();
 		if (live) {
 			put_all(&row, data, n, true, true);
