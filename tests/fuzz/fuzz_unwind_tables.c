@@ -1,6 +1,6 @@
 /*
  * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and
- * the same bytes as code.
+ * the same bytes as code, and as an expression.
  *
  *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame. Bit 15: i386;
  *           bit 14: it is .debug_frame
@@ -33,11 +33,17 @@ static bool read_memory(void *ctx, uint64_t address, unsigned n, uint64_t *out)
 	return address & 8;
 }
 
-static void evaluate(const struct eh_frame *tables, const struct eh_rule *rule, uint32_t *budget)
+static void evaluate_bytes(const uint8_t *bytes, size_t n, bool is_32_bit, uint32_t *budget)
 {
 	uint64_t regs[EH_REGISTERS] = {1, 2, 3}, start = 5, value;
 	struct eh_machine machine = {.regs = regs, .known = 0xffff, .read = read_memory,
-				     .budget = budget, .is_32_bit = eh_frame_is_32_bit(tables)};
+				     .budget = budget, .is_32_bit = is_32_bit};
+
+	eh_evaluate(bytes, n, &start, &machine, &value);
+}
+
+static void evaluate(const struct eh_frame *tables, const struct eh_rule *rule, uint32_t *budget)
+{
 	const uint8_t *bytes;
 	size_t n;
 
@@ -45,7 +51,7 @@ static void evaluate(const struct eh_frame *tables, const struct eh_rule *rule, 
 		return;
 	if (!eh_frame_expression(tables, rule->value, &bytes, &n))
 		__builtin_trap();
-	eh_evaluate(bytes, n, &start, &machine, &value);
+	evaluate_bytes(bytes, n, eh_frame_is_32_bit(tables), budget);
 }
 
 static void walk_function(const struct eh_frame *tables, uint64_t start, uint64_t end)
@@ -71,7 +77,17 @@ static void walk_function(const struct eh_frame *tables, uint64_t start, uint64_
 	}
 }
 
-/* From a buffer of its own, at whose end a read too far is seen. */
+/* These two: from a buffer of its own, at whose end a read too far is seen. */
+static void evaluate_alone(const uint8_t *data, size_t size, bool is_32_bit)
+{
+	uint8_t *bytes = copy(data, size);
+	uint32_t budget = EH_BUDGET;
+
+	if (bytes)
+		evaluate_bytes(bytes, size, is_32_bit, &budget);
+	free(bytes);
+}
+
 static void follow_prologue(const uint8_t *data, size_t size)
 {
 	uint8_t *code = copy(data, size), before[PROLOGUE_CALL_BYTES] = {0};
@@ -100,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	is_debug_frame = data[1] >> 6 & 1;
 	data += 2;
 	size -= 2;
+	evaluate_alone(data, size, in.is_32_bit);
 	if (in.header_bytes > size)
 		in.header_bytes = size;
 	in.header = in.header_bytes ? copy(data, in.header_bytes) : NULL;
