@@ -1,16 +1,21 @@
 /*
  * A process that floods a recorder, within bounds:
  *
- *	flood_linux forks|threads|crowd|execs|code|maps N SECONDS
+ *	flood_linux forks|threads|crowd|execs|code|maps|links N SECONDS
  *
  * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a
  * little; the same with as many alive at once as the machine has numbers and memory for, less half
  * of them for others; N execs of itself; N functions of code that is made anew all the time, each
  * at an address of its own and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a JIT
- * compiler writes them; or N executable mappings, one after the other replaced again and again. It
- * ends when SECONDS are over, whatever is left. Prints how many there were.
+ * compiler writes them; N executable mappings, one after the other replaced again and again; or N
+ * names of a file, hard links, which are mapped as code in turn, again and again. It ends when
+ * SECONDS are over, whatever is left. Prints how many there were.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +29,7 @@
 enum { CHILDREN = 8, THREADS = 64, WORK = 20000, PAGE = 4096, CHAIN = 64, N_MAX = 100000 };
 
 static volatile uint64_t sink;
+static volatile sig_atomic_t ended;
 
 static double now_s(void)
 {
@@ -240,6 +246,55 @@ static unsigned maps(unsigned n, double end_s)
 	return made;
 }
 
+/* Map another name of the file `first` as code. */
+static bool map_link(const char *first, const char *name)
+{
+	int fd = link(first, name) == 0 || errno == EEXIST ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	void *code = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+						0);
+
+	if (fd >= 0)
+		close(fd);
+	return code != MAP_FAILED && munmap(code, PAGE) == 0;
+}
+
+static void on_end(int number)
+{
+	ended = number;
+}
+
+/* In /tmp, where any user may make names; a file system may allow 65,000 for one file. */
+static unsigned links(unsigned n, double end_s)
+{
+	char dir[] = "/tmp/flood-XXXXXX", first[64], name[80];
+	static const char page[PAGE];
+	unsigned made = 0, i = 0;
+	bool has_room = mkdtemp(dir) != NULL;
+	int fd;
+
+	signal(SIGTERM, on_end);             /* what it made is removed */
+	while (has_room && n && !ended && now_s() < end_s) {
+		snprintf(first, sizeof(first), "%s/file%u", dir, i % n / 50000);
+		snprintf(name, sizeof(name), "%s/%u", dir, i % n);
+		fd = open(first, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+		if (fd >= 0) {
+			has_room = write(fd, page, sizeof(page)) == (ssize_t)sizeof(page);
+			close(fd);
+		}
+		has_room = has_room && map_link(first, name);
+		made += has_room;
+		i++;
+	}
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%s/%u", dir, i);
+		unlink(name);
+		snprintf(name, sizeof(name), "%s/file%u", dir, i / 50000);
+		unlink(name);
+	}
+	rmdir(dir);
+	return made;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 3 ? (unsigned)atoi(argv[2]) : 0, made = 0;
@@ -247,7 +302,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || n > N_MAX) {
 		fprintf(stderr,
-			"usage: flood_linux forks|threads|crowd|execs|code|maps N SECONDS\n");
+			"usage: flood_linux forks|threads|crowd|execs|code|maps|links N "
+			"SECONDS\n");
 		return 2;
 	}
 	end_s = argv[3][0] == '@' ? atof(argv[3] + 1) : now_s() + atof(argv[3]);
@@ -263,6 +319,8 @@ int main(int argc, char **argv)
 		made = code(n, end_s);
 	else if (!strcmp(argv[1], "maps"))
 		made = maps(n, end_s);
+	else if (!strcmp(argv[1], "links"))
+		made = links(n, end_s);
 	printf("%s %u\n", argv[1], made);
 	return made ? 0 : 1;
 }
