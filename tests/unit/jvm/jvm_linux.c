@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -322,7 +323,8 @@ static pid_t pretend(void)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
+		if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)   /* also when the test fails */
 			_exit(1);
 		for (;;)
 			pause();
