@@ -68,6 +68,14 @@ export class Flame {
       if (box) this.zoom(box.node);
     });
     canvas.addEventListener("keydown", e => this.key(e));
+    canvas.parentElement.addEventListener("scroll", () => this.fromRoot = this.hidden());
+    this.fromRoot = 0;
+  }
+
+  /** How much of the graph, in pixels, is below what its scroller shows. */
+  hidden() {
+    const { scrollHeight, clientHeight, scrollTop } = this.canvas.parentElement;
+    return scrollHeight - clientHeight - scrollTop;
   }
 
   show(sums) {
@@ -149,6 +157,10 @@ export class Flame {
     }
     if (this.icicle !== this.wasIcicle || this.rows !== this.hadRows)
       scroller.scrollTop = this.icicle ? 0 : height;
+    else if (!this.icicle && scroller.clientHeight !== this.hadRoom)
+      scroller.scrollTop += this.hidden() - this.fromRoot;   // the window became lower or higher
+    this.fromRoot = this.hidden();
+    this.hadRoom = scroller.clientHeight;
     this.wasIcicle = this.icicle;
     this.hadRows = this.rows;
     this.tellMatched();

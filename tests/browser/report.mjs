@@ -70,11 +70,20 @@ try {
   const low = await browser.newPage({ viewport: { width: 1300, height: 80 } });
   await low.goto(own);
   await low.waitForSelector("html[data-ready=yes]");
-  const [top, most] = await low.evaluate(() => {
-    const b = document.getElementById("flame-box");
-    return [b.scrollTop, b.scrollHeight - b.clientHeight];
-  });
+  const scrolled = () => low.evaluate(() => new Promise(done =>
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      const b = document.getElementById("flame-box");
+      done([b.scrollTop, b.scrollHeight - b.clientHeight]);
+    }))));
+  const [top, most] = await scrolled();
   check("the_graph_starts_at_its_root", most > 20 && Math.abs(top - most) < 2, `${top} of ${most}`);
+  for (const height of [900, 400, 80]) {
+    await low.setViewportSize({ width: 1300, height });
+    await scrolled();
+  }
+  const [now, end] = await scrolled();
+  check("and_still_shows_it_in_a_window_that_became_lower",
+    end > 20 && Math.abs(now - end) < 2, `${now} of ${end}`);
   await low.close();
 
   await page.click("#icicle");
