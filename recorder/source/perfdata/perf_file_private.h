@@ -5,8 +5,8 @@
 #include "base/table.h"
 #include "source/perfdata/perf_file.h"
 
-#define WINDOW_BYTES ((size_t)128 << 10)
-#define WINDOWS 64u
+#define WINDOW_BYTES ((size_t)1024 << 10)
+#define WINDOWS 8u
 #define PERF_FEATURE_TRACING_DATA 1u
 
 struct perf_window {
