@@ -82,25 +82,36 @@ static void end_pause(struct gc_state *s, struct collection *all, const struct i
 	s->in_pause = NO_COLLECTION;
 }
 
+#define SIZES 5
+
+/* NaN if it has none of them. */
+static double sum_of(const struct incident *in, const struct incident_event *e,
+		     const char *const names[SIZES])
+{
+	double v, sum = NAN;
+	unsigned i;
+
+	for (i = 0; i < SIZES; i++) {
+		v = field_number(in, e, names[i]);
+		if (v == v)
+			sum = (sum == sum ? sum : 0) + v;
+	}
+	return sum;
+}
+
 /* Sizes of the generations after a collection, and what it kept in each. */
 static void take_sizes(const struct incident *in, const struct incident_event *e,
 		       struct collection *c)
 {
-	static const char *const sizes[] = {"GenerationSize0", "GenerationSize1", "GenerationSize2",
-					    "GenerationSize3", "GenerationSize4"};
-	static const char *const promoted[] = {"TotalPromotedSize0", "TotalPromotedSize1",
-					       "TotalPromotedSize2", "TotalPromotedSize3",
-					       "TotalPromotedSize4"};
-	unsigned i;
-	double v;
+	static const char *const sizes[SIZES] = {
+		"GenerationSize0", "GenerationSize1", "GenerationSize2", "GenerationSize3",
+		"GenerationSize4"};
+	static const char *const promoted[SIZES] = {
+		"TotalPromotedSize0", "TotalPromotedSize1", "TotalPromotedSize2",
+		"TotalPromotedSize3", "TotalPromotedSize4"};
 
-	c->after_bytes = c->promoted_bytes = 0;
-	for (i = 0; i < COUNT_OF(sizes); i++) {
-		v = field_number(in, e, sizes[i]);
-		c->after_bytes += v == v ? v : 0;
-		v = field_number(in, e, promoted[i]);
-		c->promoted_bytes += v == v ? v : 0;
-	}
+	c->after_bytes = sum_of(in, e, sizes);
+	c->promoted_bytes = sum_of(in, e, promoted);
 }
 
 static void begin(const struct incident *in, struct collection *all, uint32_t *n,

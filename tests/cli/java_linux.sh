@@ -57,6 +57,7 @@ long_pauses()
 sleep 2
 enough() { long_pauses after && long_pauses before; }
 wait_for 40 enough
+jcmd $after GC.run >/dev/null
 ended=$(date -u +%FT%T.%3N)
 sleep 0.5
 kill $collect                          # it keeps what it has
@@ -141,6 +142,52 @@ pauses_agree()
 }
 check pauses_of_a_jvm_that_starts_later_are_those_of_its_log pauses_agree $after after
 check pauses_of_a_jvm_that_ran_before_are_those_of_its_log pauses_agree $before before
+
+# What collections left, in MB without the rest, is in the log in that order: "64M->15M(380M)".
+sizes_agree()
+{
+	jq -n -r --argjson pid "$1" 'inputs | select(.name? == "GC/HeapStats" and .pid == $pid) |
+		.payload | [((.GenerationSize0 + .GenerationSize2) / 1048576 | floor), .Depth] |
+		join(" ")' events >told
+	sed -n 's/.* Pause .*[0-9]M->\([0-9]*\)M(.*/\1/p' "$2.gc" >logged
+	awk 'NR == FNR { logged[++n] = $1; next }
+		{ while (++i <= n && logged[i] != $1); }
+		END { printf "%d sizes of %d collections\n", FNR, n
+			exit !(FNR >= 2 && i <= n) }' logged told
+}
+check sizes_after_collections_are_those_of_the_log_g1 sizes_agree $after after
+check after_a_full_one_too grep -q ' 2$' told
+check sizes_after_collections_are_those_of_the_log_serial sizes_agree $before before
+"$RECORDER" report 1 --store java.db --runtimes --json >gc.json 2>err
+check the_report_has_the_largest_of_them [ "$(jq --argjson pid $before 'select(.pid == $pid and
+	.row == "gc_process") | .heap_peak_mb * 1e6 / 1048576 | floor' gc.json)" = \
+	"$(sort -n told | tail -n 1 | cut -d' ' -f1)" ]
+
+# % TIME is the share of the window that the log's collections fill: at least their own lengths, at
+# most those of their safepoints, give or take half a point for what an edge of the window cuts off.
+cat >share.jq <<'EOF'
+def s: .[11:23] | split(":") | map(tonumber) | .[0] * 3600 + .[1] * 60 + .[2];
+def lines($pattern): [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* " + $pattern)
+	| {at: (.t | s), s: ((.ms // "0" | tonumber) / 1e3 + (.ns // "0" | tonumber) / 1e9)}];
+input as $head
+| ($head.time_utc | s) as $fired
+| ($fired - $head.trigger_t_ms / 1e3) as $from | ($from + $head.window_ms / 1e3) as $until
+| def share($spans): [$spans[] | select(.at - .s >= $from and .at <= $until) | .s]
+	| add * 1e5 / $head.window_ms;
+($rows[] | select(.pid == $pid and .row == "gc_process") | .pauses_pct) as $told
+| share(lines("Pause .* (?<ms>[0-9.]+)ms$")) as $least
+| share(lines("Safepoint \"(G1|Gen|Serial|Parallel).* At safepoint: (?<ns>[0-9]+) ns")) as $most
+| "\($told) % of the window, by the log \($least) to \($most) %",
+  ($told > 0 and $told * 1.05 + 0.5 > $least and $told < $most * 1.05 + 0.5)
+EOF
+share_agrees()
+{
+	jq -n -r --argjson pid "$1" --rawfile log "$2.gc" --slurpfile rows gc.json -f share.jq \
+		events | tee verdict
+	[ "$(tail -n 1 verdict)" = true ]
+}
+check time_in_gc_is_that_of_the_log_g1 share_agrees $after after
+check time_in_gc_is_that_of_the_log_serial share_agrees $before before
 
 # ---- a rule, and what its incident holds ---------------------------------------------------------
 

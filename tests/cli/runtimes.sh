@@ -83,6 +83,24 @@ expect a_concurrent_collection_has_its_pauses_only 0 '' report 1 --store gc.db -
 check it_takes_longer_than_its_pauses [ "$(rows collection ' |
 	map(select(.duration_ms > 150 and .pause_ms < 10)) | length')" = 1 ]
 
+# ---- activities ----------------------------------------------------------------------------------
+
+# Of Windows' shell, by PerfView's listing: "start ms, length, name".
+expect the_activities_of_a_windows_trace_are_told 0 '' \
+	report 1 --store net.db --requests --rows 1000 --json
+jq -r '"\(.start_s * 1e6 | round / 1e3) \(.ms * 1e3 | round / 1e3) \(.name)"' out | sort -n >told
+tr -d , <"$etl/net.4.5.2.x64.baseline.txt" | awk '$3 ~ /^Microsoft-Windows-Immersive-Shell/ {
+		n = split($3, part, "/"); name = part[2] }
+	$3 ~ /^Microsoft-Windows-Immersive-Shell.*Start$/ { began[name] = $2 + 0 }
+	$3 ~ /^Microsoft-Windows-Immersive-Shell.*Stop$/ {
+		printf "%.3f %.3f %s\n", began[name], $2 - began[name], name }' | sort -n >listed
+check with_the_times_that_perfview_lists awk '
+	NR == FNR { at[$3, NR] = $1; ms[NR] = $2; n = NR; next }
+	{ d = $1 - at[$3, FNR]; e = $2 - ms[FNR]; bad += d * d > 4e-6 || e * e > 4e-6 }
+	END { exit bad || n != 4 || FNR != n }' listed told
+check and_one_within_the_other [ "$(jq -s -r 'map("\(.row) \(.in)") | join(" ")' out)" = \
+	"request 0 activity 1 request 0 activity 3" ]
+
 # ---- disks ---------------------------------------------------------------------------------------
 
 expect disk_bytes_by_who_asked 0 '' \

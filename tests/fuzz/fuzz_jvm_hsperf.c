@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
 	if (!h.frequency_hz || !h.safepoints_at != !h.safepoint_time_at ||
-	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at) || h.nused > HSPERF_SPACES)
+	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at) || h.nspaces > HSPERF_SPACES)
 		abort();
 	check_place(h.safepoints_at, n);
 	check_place(h.safepoint_time_at, n);
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES; k++)
 			check_place(h.collectors[i].at[k], n);
-	for (i = 0; i < h.nused; i++)
-		check_place(h.used_at[i], n);
+	for (i = 0; i < h.nspaces; i++)
+		check_place(h.spaces[i].at, n);
 	return 0;
 }

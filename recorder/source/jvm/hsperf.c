@@ -115,10 +115,11 @@ static void note_number(struct hsperf *h, const struct entry *e)
 		if (i >= 0)
 			h->collectors[i].at[k] = e->at;
 	}
-	/* sun.gc.generation.G.space.S.used, which every collector has */
-	if (space && numbered(space, ".space.", ".used", 10) >= 0 && h->nused < HSPERF_SPACES &&
-	    numbered(e->name, "sun.gc.generation.", space, 10) >= 0)
-		h->used_at[h->nused++] = e->at;
+	/* sun.gc.generation.G.space.S.used, which every collector has; 0 and 0 is eden */
+	if (space && numbered(space, ".space.", ".used", 10) >= 0 && h->nspaces < HSPERF_SPACES &&
+	    (i = numbered(e->name, "sun.gc.generation.", space, 10)) >= 0)
+		h->spaces[h->nspaces++] = (struct hsperf_space){
+			e->at, i > 0, i == 0 && space[strlen(".space.")] == '0'};
 }
 
 static bool is_named(const struct hsperf *h, const char *part)
@@ -139,6 +140,8 @@ static int finish(struct hsperf *h, struct err *err)
 
 	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
 	h->ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
+	h->has_sizes = safepoints && !h->by_safepoints && !is_named(h, "ZGC") && !is_named(h, "Z ");
+	h->empties_eden = is_named(h, "G1");
 	if (!safepoints)
 		h->safepoints_at = h->safepoint_time_at = 0;
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {

@@ -35,7 +35,14 @@ struct hsperf {
 	/* the wall-clock time (ms) at which that clock began; its value is 0 until the JVM is up */
 	uint32_t began_at;
 	uint32_t safepoints_at, safepoint_time_at; /* 0 = absent */
-	uint32_t used_at[HSPERF_SPACES], nused;    /* of the bytes in use of each heap space */
+	struct hsperf_space {
+		uint32_t at;                 /* of the bytes in use */
+		bool old, eden;
+	} spaces[HSPERF_SPACES];
+	uint32_t nspaces;
+	/* A collection leaves in its spaces what its log states (not ZGC, Shenandoah). */
+	bool has_sizes;
+	bool empties_eden;                   /* G1: every collection does */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = none, or not to be read */
 		char name[48];

@@ -396,25 +396,77 @@ static bool nothing_happened(const struct jvm *j)
 	       count == j->calm.safepoints && time == j->calm.safepoint_time;
 }
 
+static bool read_heap(const struct jvm *j, struct jvm_heap *out)
+{
+	uint64_t used;
+	uint32_t i;
+
+	*out = (struct jvm_heap){0};
+	for (i = 0; i < j->data.nspaces; i++) {
+		const struct hsperf_space *space = &j->data.spaces[i];
+
+		if (!mapped_read(&j->map, &used, space->at, sizeof(used)) || used > HEAP_BYTES_MAX)
+			return false;
+		*(space->eden ? &out->eden : space->old ? &out->old : &out->survivors) += used;
+	}
+	return j->data.nspaces;
+}
+
 /* For a counter, which exists before the first collection too. */
 static void note_heap(struct jvm_source *s, struct jvm *j)
 {
-	uint64_t used, sum = 0;
 	struct process *process;
-	uint32_t i;
+	struct jvm_heap heap;
 
-	if (!j->data.nused || !gc_counters_want_bytes(s->pauses.counters))
+	if (!gc_counters_want_bytes(s->pauses.counters) || !read_heap(j, &heap))
 		return;
-	for (i = 0; i < j->data.nused; i++) {
-		if (!mapped_read(&j->map, &used, j->data.used_at[i], sizeof(used)) ||
-		    used > HEAP_BYTES_MAX)
-			return;
-		sum += used;
-	}
 	process = jvm_pauses_process(&s->pauses, j);
 	if (process)
 		process_unref(process);
-	gc_counters_bytes(s->pauses.counters, j->pid, sum);
+	gc_counters_bytes(s->pauses.counters, j->pid, heap.eden + heap.survivors + heap.old);
+}
+
+/* Whether the safepoints since `calm` have ended in which the collections since then took place. */
+static bool safepoints_have_ended(const struct jvm_source *s, const struct jvm_counters *calm)
+{
+	uint64_t left = s->now.safepoint_time - calm->safepoint_time;
+	uint32_t i;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		uint64_t took = s->now.collectors[i][HSPERF_TIME] -
+				calm->collectors[i][HSPERF_TIME];
+
+		if (took > left)
+			return false;
+		left -= took;
+	}
+	return calm->safepoints;
+}
+
+/*
+ * What a collection left, once its pause is over: a collector counts that after its exit. A JVM up
+ * to JDK 21 also writes what eden holds every 50 ms, with its clock. After that eden counts as
+ * empty, as a young collection leaves it; what a full one left there is not known any more.
+ */
+static void put_heap(struct jvm_source *s, struct jvm *j, const struct jvm_counters *calm)
+{
+	bool full = s->now.collectors[1][HSPERF_EXIT] > s->now.collectors[0][HSPERF_EXIT];
+	const uint64_t *now = s->now.collectors[full];
+	uint64_t exit = now[HSPERF_EXIT], ticks = 0;
+	struct jvm_heap heap;
+
+	if (!j->data.has_sizes || exit == j->sized_exit)
+		return;
+	j->sized_exit = exit;
+	if (!safepoints_have_ended(s, calm) || !read_heap(j, &heap) ||
+	    (j->data.ticks_at && !mapped_read(&j->map, &ticks, j->data.ticks_at, sizeof(ticks))) ||
+	    !nothing_happened(j))
+		return;
+	if (!full || j->data.empties_eden)
+		heap.eden = 0;
+	else if (ticks > exit)
+		return;
+	jvm_pauses_heap(&s->pauses, j, full, now[HSPERF_INVOCATIONS], &heap);
 }
 
 static void look(void *ctx, struct jvm *j)
@@ -443,8 +495,12 @@ static void look(void *ctx, struct jvm *j)
 		if (taken)
 			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
+		struct jvm_counters calm = j->calm;
+
 		jvm_pace_note(&j->pace, count_collections(s), began_ns);
 		taken = read_steadily(s, j) && look_at_collectors(s, j);
+		if (taken && !j->zero_ns && !j->exit_seen_ns)
+			put_heap(s, j, &calm);
 	} else {
 		note_calm(s, j);
 	}

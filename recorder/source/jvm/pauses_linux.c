@@ -144,3 +144,26 @@ void jvm_pauses_missed(struct jvm_pauses *s, struct jvm *j, uint32_t collector,
 	atomic_fetch_add_explicit(&s->missed, missed->pauses, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->missed_ns, ns, memory_order_relaxed);
 }
+
+void jvm_pauses_heap(struct jvm_pauses *s, struct jvm *j, uint32_t collector, uint64_t count,
+		     const struct jvm_heap *heap)
+{
+	const struct event_field fields[] = {
+		{.name = "Count", .type = FIELD_UINT, .v.u = count},
+		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
+		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
+		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
+		{.name = "GenerationSize0", .type = FIELD_UINT,
+		 .v.u = heap->eden + heap->survivors},
+		{.name = "GenerationSize2", .type = FIELD_UINT, .v.u = heap->old},
+	};
+	struct process *process = jvm_pauses_process(s, j);
+	struct event e = event_of(s, j, process, os_now_ns());
+
+	e.name = "GC/HeapStats";
+	e.fields = fields;
+	e.nfields = COUNT_OF(fields);
+	jvm_pauses_deliver(s, &e);
+	if (process)
+		process_unref(process);
+}

@@ -10,7 +10,8 @@
  * their sum, and the longest took PauseMinMSec or more. Missed pauses become one event GC/Pauses
  * with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections
  * of Serial, which continue after their exit, end with their pause. For Shenandoah every safepoint
- * is reported once it has ended.
+ * is reported once it has ended. After a collection that stops the program follows GC/HeapStats
+ * with what it left in the young and the old generation (GenerationSize0 and 2, in bytes).
  *
  * The thread of the source.
  */
@@ -43,6 +44,13 @@ void jvm_pauses_put(struct jvm_pauses *s, struct jvm *j, uint32_t collector,
 /* Report missed pauses by what is known of them; none are missed when it has none. */
 void jvm_pauses_missed(struct jvm_pauses *s, struct jvm *j, uint32_t collector,
 		       const struct hsperf_missed *missed);
+struct jvm_heap {
+	uint64_t eden, survivors, old;       /* bytes in use */
+};
+
+/* Report what the collector's collection number `count` left. */
+void jvm_pauses_heap(struct jvm_pauses *s, struct jvm *j, uint32_t collector, uint64_t count,
+		     const struct jvm_heap *heap);
 /* Deliver an event of the JVM; ctx: struct jvm_pauses. */
 void jvm_pauses_deliver(void *ctx, const struct event *e);
 /* A process that no other source knows lives as long as the JVM is in our table. Unreference it. */

@@ -57,6 +57,7 @@ struct jvm {
 	struct jvm_counters calm;            /* when no pause was open; safepoints 0 = not known */
 	/* when a collector's exit was seen whose safepoint continues; 0 = none */
 	uint64_t exit_seen_ns;
+	uint64_t sized_exit;                 /* of the last collection whose sizes were looked at */
 	uint64_t found_ns, next_try_ns;
 	uint64_t due_ns;                     /* the next look */
 	struct jvm_pace pace;

@@ -24,6 +24,9 @@ static const char *const jvm_stop_fields[] = {START_FIELDS, "PauseMSec", "Pauses
 static const char *const jvm_sum_fields[] = {"Depth",  "ClrInstanceID", "Collector",
 					     "Pauses", "PauseMSec",	"PauseMinMSec", NULL};
 
+static const char *const jvm_heap_fields[] = {"Count", "Depth", "ClrInstanceID", "Collector",
+					      "GenerationSize0", "GenerationSize2", NULL};
+
 /* A JVM seen by probes has the fields of the others. fields NULL: only JVMs have the event. */
 static const struct {
 	const char *name;
@@ -34,6 +37,7 @@ static const struct {
 	{"GC/Stop", probe_fields, jvm_stop_fields},
 	{"GC/RestartEEStop", probe_fields, jvm_stop_fields},
 	{"GC/Pauses", NULL, jvm_sum_fields},
+	{"GC/HeapStats", NULL, jvm_heap_fields},
 };
 #define EVENTS COUNT_OF(events)
 
@@ -107,9 +111,9 @@ int pause_check(const struct needs *needs, struct err *err)
 		if (event == EVENTS)
 			return err_set(err, ERR_USAGE,
 				       "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
-				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder "
+				       "GC/SuspendEEStart, GC/RestartEEStop%s; 'recorder "
 				       "events %s' lists them", providers[provider], e->name,
-				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "",
+				       provider == PAUSES_OF_JVM ? ", GC/Pauses, GC/HeapStats" : "",
 				       providers[provider]);
 		rc = check_fields(provider, event, e, err);
 	}

@@ -212,13 +212,15 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 	for (i = 0; i < 9; i++)
 		put_long(b, i, names[i], 1000 + i);
 	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
-	assert_int_equal(h.nused, 2);
-	assert_int_equal(h.used_at[0], 32 + 5 * 64 + 56);
-	assert_int_equal(h.used_at[1], 32 + 6 * 64 + 56);
+	assert_int_equal(h.nspaces, 2);
+	assert_int_equal(h.spaces[0].at, 32 + 5 * 64 + 56);
+	assert_int_equal(h.spaces[1].at, 32 + 6 * 64 + 56);
+	assert_true(!h.spaces[0].old && !h.spaces[0].eden && h.spaces[1].old);
 	for (i = 5; i < 9; i++)
 		put_long(b, i, "sun.gc.generation.0.space.0.used", i);
 	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
-	assert_int_equal(h.nused, 4);
+	assert_int_equal(h.nspaces, 4);
+	assert_true(h.spaces[0].eden);
 }
 
 static void add_name(void *ctx, const char *name, const struct hsperf_number *number)

@@ -64,8 +64,8 @@ TEST(an_event_that_there_is_not_is_told_those_that_there_are)
 	assert_int_equal(check("JVM", "GC/Strt", &err), ERR_USAGE);
 	assert_string_equal(
 		err.text,
-		"JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart and "
-		"GC/RestartEEStop, and GC/Pauses; 'recorder events JVM' lists them");
+		"JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart, "
+		"GC/RestartEEStop, GC/Pauses, GC/HeapStats; 'recorder events JVM' lists them");
 	assert_int_equal(check("V8", "GC/Pauses", &err), ERR_USAGE);
 }
 
