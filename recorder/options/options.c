@@ -233,10 +233,19 @@ int options_set_conf(struct options *o, const char *key, const char *value, uint
 	return option_set(&s, err);
 }
 
-/* The value of an option without an attached one: the next argument, whatever it begins with. */
+/*
+ * The value of an option without an attached one: the next argument, whatever it begins with,
+ * unless it names an option of the command: then the value was forgotten.
+ */
 static const char *next_value(struct arguments *a, const struct option_info *info)
 {
-	if (option_stands_alone(info) || a->at >= a->argc)
+	const char *next = a->at < a->argc ? a->argv[a->at] : "";
+	const struct option_info *other = NULL;
+
+	if (strncmp(next, "--", 2) == 0 && next[2])
+		other = row_of_command(a, next + 2, strlen(next + 2));
+	if (option_stands_alone(info) || a->at >= a->argc ||
+	    (other && (other->commands >> command_ahead(a)) & 1))
 		return NULL;
 	return a->argv[a->at++];
 }

@@ -163,8 +163,8 @@ check the_report_has_the_largest_of_them [ "$(jq --argjson pid $before 'select(.
 	.row == "gc_process") | .heap_peak_mb * 1e6 / 1048576 | floor' gc.json)" = \
 	"$(sort -n told | tail -n 1 | cut -d' ' -f1)" ]
 
-# % TIME is the share of the window that the log's collections fill: at least their own lengths, at
-# most those of their safepoints, give or take half a point for what an edge of the window cuts off.
+# % TIME is the share of the window that the log's collections fill: at least the lengths of those
+# that are a second from its edges, at most those of the safepoints of all that reach into it.
 cat >share.jq <<'EOF'
 def s: .[11:23] | split(":") | map(tonumber) | .[0] * 3600 + .[1] * 60 + .[2];
 def lines($pattern): [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* " + $pattern)
@@ -172,11 +172,12 @@ def lines($pattern): [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].*
 input as $head
 | ($head.time_utc | s) as $fired
 | ($fired - $head.trigger_t_ms / 1e3) as $from | ($from + $head.window_ms / 1e3) as $until
-| def share($spans): [$spans[] | select(.at - .s >= $from and .at <= $until) | .s]
-	| add * 1e5 / $head.window_ms;
+| def share($spans): [$spans[] | .s] | add * 1e5 / $head.window_ms;
 ($rows[] | select(.pid == $pid and .row == "gc_process") | .pauses_pct) as $told
-| share(lines("Pause .* (?<ms>[0-9.]+)ms$")) as $least
-| share(lines("Safepoint \"(G1|Gen|Serial|Parallel).* At safepoint: (?<ns>[0-9]+) ns")) as $most
+| share([lines("Pause .* (?<ms>[0-9.]+)ms$")[]
+	 | select(.at - .s >= $from + 1 and .at <= $until - 1)]) as $least
+| share([lines("Safepoint \"(G1|Gen|Serial|Parallel).* At safepoint: (?<ns>[0-9]+) ns")[]
+	 | select(.at >= $from and .at - .s <= $until)]) as $most
 | "\($told) % of the window, by the log \($least) to \($most) %",
   ($told > 0 and $told * 1.05 + 0.5 > $least and $told < $most * 1.05 + 0.5)
 EOF

@@ -428,6 +428,8 @@ TEST(what_is_wrong_is_said)
 		{{"collect", "--freq", "-1"}, "is not a whole number"},
 		{{"collect", "--freq", ""}, "is not a whole number"},
 		{{"collect", "--freq"}, "--freq needs a value: HZ"},
+		{{"export", "--all", "--store", "x.db"}, "--all needs a value: DIR"},
+		{{"report", "--inc", "--tree"}, "--inc needs a value: PATTERNS"},
 		{{"collect", "/CircularMB:0"}, "/CircularMB: '0' is out of range"},
 		{{"collect", "/MaxCollectSec", "60"}, "/MaxCollectSec needs a value after a colon"},
 		{{"collect", "--min-sec-for-trigger=nan"}, "is not a number"},
