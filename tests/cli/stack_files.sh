@@ -199,3 +199,8 @@ expect a_text_without_stacks_is_refused 1 'none.txt is not read as folded stacks
 	collect --from none.txt --store no.db
 head -c 300 a.perfView.xml.zip >cut.perfView.xml.zip
 expect a_zip_that_is_cut_is_refused 1 'damaged' collect --from cut.perfView.xml.zip --store no.db
+"$RECORDER" export 1 --store s.db --format dtrace -o a.dtrace
+expect dtrace_s_stacks_are_no_folded_ones 1 "such as 'sh;main;work 42'; 'recorder help export'" \
+	collect --from a.dtrace --store no.db
+"$RECORDER" export 1 --store s.db --format perf-script -o a.perfscript
+check a_text_is_known_by_how_it_looks "$RECORDER" collect --from a.perfscript --store looks.db

@@ -158,7 +158,8 @@ static int not_a_trace(const struct etl_file *file, const char *why, struct err 
 	if (text_ends_fold(file->name, ".nettrace"))
 		return err_set(err, ERR_FORMAT, "%s is not a .NET trace: it does not begin with "
 			       "'Nettrace'; record it again with dotnet-trace", file->name);
-	return err_set(err, ERR_FORMAT, "%s is not a Windows trace (.etl): %s", file->name, why);
+	return err_set(err, ERR_FORMAT, "%s is not a Windows trace (.etl): %s; 'recorder help "
+		       "export' lists what else is read", file->name, why);
 }
 
 /* The session's header is the first record of the first buffer. */

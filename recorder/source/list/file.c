@@ -1,6 +1,5 @@
 #include "source/source.h"
 
-#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 
@@ -17,7 +16,6 @@ static const struct source_ops *const stack_files[] = {&stackfile_source, NULL};
 /* Or packed text; a trace of Windows has a NUL among its first bytes. */
 static bool is_text(const char *path, const char *head, size_t n)
 {
-	static const char *const ends[] = {".folded", ".txt", ".json", ".xml", ".perf", ".stacks"};
 	size_t i;
 
 	if (text_ends_fold(path, ".perfView.xml.zip") || text_ends_fold(path, ".trace.zip") ||
@@ -26,10 +24,7 @@ static bool is_text(const char *path, const char *head, size_t n)
 	for (i = 0; i < n; i++)
 		if ((unsigned char)head[i] < 0x20 && !strchr("\t\r\n", head[i] ? head[i] : 1))
 			return false;
-	for (i = 0; i < COUNT_OF(ends); i++)
-		if (text_ends_fold(path, ends[i]))
-			return true;
-	return n && (*head == '{' || *head == '[' || *head == '<' || memchr(head, ';', n));
+	return n;
 }
 
 const struct source_ops *const *file_sources(const char *path)

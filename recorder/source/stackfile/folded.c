@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The count behind the last blank; 0 = there is none. */
+/* The count behind the last blank; 0 = there is none, or a blank begins the line: no folded one. */
 static uint64_t read_count(const char *line, size_t *n)
 {
 	size_t at = *n, digits;
@@ -17,7 +17,8 @@ static uint64_t read_count(const char *line, size_t *n)
 	while (at && line[at - 1] >= '0' && line[at - 1] <= '9')
 		at--;
 	digits = *n - at;
-	if (!digits || digits > 18 || at < 2 || line[at - 1] != ' ')
+	if (!digits || digits > 18 || at < 2 || line[at - 1] != ' ' || *line == ' ' ||
+	    *line == '\t')
 		return 0;
 	for (; digits; digits--)
 		v = v * 10 + (uint64_t)(line[*n - digits] - '0');
@@ -83,5 +84,6 @@ int stack_list_folded(struct stack_list *l, const char *text, size_t n, struct e
 	}
 	return l->nsamples ? 0
 			   : err_set(err, ERR_FORMAT, "it has no line of a folded stack, such as "
-				     "'sh;main;work 42'");
+				     "'sh;main;work 42'; 'recorder help export' lists what "
+				     "is read");
 }
