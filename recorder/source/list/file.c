@@ -21,6 +21,8 @@ static bool is_text(const char *path, const char *head, size_t n)
 	if (text_ends_fold(path, ".perfView.xml.zip") || text_ends_fold(path, ".trace.zip") ||
 	    (n > 1 && memcmp(head, "\x1f\x8b", 2) == 0))
 		return true;
+	if (text_ends_fold(path, ".nettrace") || text_ends_fold(path, ".etl"))
+		return false;                /* is told what it should be */
 	for (i = 0; i < n; i++)
 		if ((unsigned char)head[i] < 0x20 && !strchr("\t\r\n", head[i] ? head[i] : 1))
 			return false;
