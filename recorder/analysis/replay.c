@@ -46,8 +46,11 @@ static void event_of(const struct incident *in, uint32_t i, struct thread *const
 		.stream = STREAM_EVENT,
 	};
 	if (from->thread != THREAD_NONE) {
-		out->thread = threads[from->thread];
-		out->process = out->thread->process;
+		const struct thread *thread = threads[from->thread];
+
+		out->process = thread->process;
+		/* Thread 0 of a process stands for none; of process 0 it is the idle one. */
+		out->thread = thread->tid || !thread->process->pid ? threads[from->thread] : NULL;
 	}
 }
 

@@ -566,6 +566,19 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 	return more;
 }
 
+/* An event of a process, not of a thread of it, is listed under the process's thread 0. */
+static struct thread *thread_of(struct segment_builder *b, const struct event *e)
+{
+	struct thread *none;
+
+	if (e->thread || !e->process || e->kind == EVENT_SAMPLE)
+		return e->thread;
+	none = thread_add(b->processes, e->process, 0);
+	if (none)
+		thread_drop(b->processes, none, 1);  /* no source will: segments keep it */
+	return none;
+}
+
 /* thread: what it is listed under; NULL = none. */
 static int append(struct segment_builder *b, const struct event *e, struct thread *thread)
 {
@@ -586,14 +599,17 @@ static int append(struct segment_builder *b, const struct event *e, struct threa
 
 int segment_add(struct segment_builder *b, const struct event *e)
 {
+	struct thread *thread;
+
 	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
 		return ERR_LIMIT;
-	return append(b, e, e->thread ? thread_within(b, e->thread, e) : NULL);
+	thread = thread_of(b, e);
+	return append(b, e, thread ? thread_within(b, thread, e) : NULL);
 }
 
 int segment_add_wanted(struct segment_builder *b, const struct event *e)
 {
-	return append(b, e, e->thread);
+	return append(b, e, thread_of(b, e));
 }
 
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns)

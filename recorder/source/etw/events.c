@@ -34,6 +34,15 @@ uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
 }
 
+/* Events of the network have no process but this; so have a process's last counters. */
+static bool begins_with_process(const struct etw_class *class)
+{
+	const char *name = class && class->nfields ? class->fields[0].name : NULL;
+
+	return name && (strcmp(name, "PID") == 0 || strcmp(name, "ProcessID") == 0) &&
+	       class->fields[0].type == ETW_U32;
+}
+
 /* An event about a process, thread or image belongs to it, not to the process that caused it. */
 static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid,
 		       uint32_t *tid)
@@ -63,6 +72,8 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 			*tid = etw_thread_time_running(&s->time, r->cpu);
 		break;
 	}
+	if (*pid == ETW_ID_UNKNOWN && begins_with_process(w->class))
+		*pid = etw_payload_u32(r, 0);
 	if (*tid == r->tid && *pid != ETW_ID_UNKNOWN)
 		return;
 	/* An unknown thread keeps the header's process, if its id is the header's too. */

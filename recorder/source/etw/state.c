@@ -242,9 +242,26 @@ static struct etw_thread *add_thread(struct etw_state *s, uint32_t tid, uint32_t
 	return t;
 }
 
+/* From t to older ones: the first that a thread event has named, at this time if it is not 0. */
+static struct etw_thread *skip_assumed(struct etw_state *s, struct etw_thread *t, int64_t ticks)
+{
+	while (t && (t->assumed || (ticks && !is_alive(&t->life, ticks))))
+		t = owner_at(&s->threads, t->life.older);
+	return t;
+}
+
+/*
+ * Who writes about others' images at the end of a trace does so in their name: the head has the
+ * image's process and the writer's thread. So an assumed thread is the last resort.
+ */
 struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t ticks)
 {
-	return find_owner(&s->threads, tid, ticks);
+	struct etw_thread *t = find_owner(&s->threads, tid, ticks), *known;
+
+	if (!t || !t->assumed)
+		return t;
+	known = skip_assumed(s, latest_owner(&s->threads, tid), ticks);
+	return known ? known : t;
 }
 
 struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
@@ -257,7 +274,9 @@ struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint
 		while (t && (!is_alive(&t->life, ticks) || t->pid != pid))
 			t = owner_at(&s->threads, t->life.older);
 	}
-	return t ? t : add_thread(s, tid, pid, ETW_ALWAYS);
+	if (!t && (t = add_thread(s, tid, pid, ETW_ALWAYS)) != NULL)
+		t->assumed = true;
+	return t;
 }
 
 static void learn_thread(struct etw_state *s, const struct etw_record *r,
@@ -273,7 +292,7 @@ static void learn_thread(struct etw_state *s, const struct etw_record *r,
 		return;
 	tid = (uint32_t)v[AT_THREAD_TID].u;
 	pid = (uint32_t)v[AT_THREAD_PID].u;
-	t = latest_owner(&s->threads, tid);
+	t = skip_assumed(s, latest_owner(&s->threads, tid), 0);
 	open = t && t->life.until == ETW_EVER;
 	if (open && (class->id == ETW_THREAD_START || t->pid != pid)) {
 		/* All CPUs' idle threads are thread 0; others end before their tid is reused. */

@@ -47,6 +47,7 @@ struct etw_process {
 struct etw_thread {
 	struct etw_life life;
 	uint32_t pid;
+	bool assumed;                        /* only heads of records name it, no thread event */
 	const char *name;                    /* NULL = none */
 	struct thread *model;                /* for the sender of events; NULL at first */
 };

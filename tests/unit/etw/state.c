@@ -188,6 +188,17 @@ TEST(needed_thread_is_that_of_the_process)
 	assert_ptr_equal(etw_state_need_thread(state_of, 7, 50, 200), t);
 }
 
+/* PerfView wrote ImageID events in the name of process 0 before the list of threads came. */
+TEST(an_assumed_thread_gives_way_to_the_one_that_an_event_names)
+{
+	assert_int_equal(etw_state_need_thread(state_of, 7, 0, 50)->pid, 0);
+	assert_int_equal(pid_of(7, 60), 0);
+	thread(DCSTART, 100, 7, 50);
+	assert_int_equal(pid_of(7, 60), 50);
+	assert_int_equal(etw_state_need_thread(state_of, 7, 60, 200)->pid, 60);
+	assert_int_equal(pid_of(7, 210), 50);
+}
+
 /* ---- names of files -------------------------------------------------------------------------- */
 
 TEST(file_has_the_name_of_that_time)
@@ -353,6 +364,7 @@ int main(void)
 		IN_LAB(thread_whose_end_was_lost_ends_when_its_number_is_given_again),
 		IN_LAB(threads_of_the_end_are_known_from_the_start),
 		IN_LAB(needed_thread_is_that_of_the_process),
+		IN_LAB(an_assumed_thread_gives_way_to_the_one_that_an_event_names),
 		IN_LAB(file_has_the_name_of_that_time),
 		IN_LAB(name_that_is_told_at_the_end_was_there_before),
 		IN_LAB(first_volume_that_fits_replaces_the_kernels_prefix),
