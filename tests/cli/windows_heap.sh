@@ -55,7 +55,7 @@ objects_are()
 		"event!LargeObject 2048 Shop.Cart 700 " ]
 	check $1_objects_are_of_who_allocated_them [ "$("$RECORDER" report --store $2 --memory \
 		--json 2>/dev/null | jq -r 'select(.row == "heap_function") | "\(.name) \(.mb)"' |
-		tr '\n' ' ')" = 'keep.dll!? 2 seventy.dll!? 0.684 ' ]
+		tr '\n' ' ')" = 'keep.dll!? 2 seventy.dll!? 0.68359375 ' ]
 }
 
 for what in all kernel heap dotnet; do

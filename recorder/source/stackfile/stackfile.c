@@ -208,6 +208,13 @@ static int make_threads(struct stackfile *s)
 	return s->threads && s->processes ? 0 : ERR_MEMORY;
 }
 
+/* Bytes without times are what was there, or had been allocated, at one moment. */
+static bool is_snapshot(const struct stack_list *l)
+{
+	return !l->has_times && l->nsamples && (l->samples[0].stream == STREAM_HEAP_NET ||
+						l->samples[0].stream == STREAM_ALLOC);
+}
+
 /* Where a file has no times, each sample begins where the one before ends. */
 static void invent_times(struct stack_list *l)
 {
@@ -232,7 +239,7 @@ static int sort(struct stackfile *s)
 		return ERR_MEMORY;
 	}
 	stack_list_limit(l);
-	if (!l->has_times)
+	if (!l->has_times && !is_snapshot(l))
 		invent_times(l);
 	for (i = 0; i < l->nsamples; i++)
 		s->order[i] = (struct sort_item){.key = l->samples[i].time_ns, .value = {i, 0}};
@@ -255,7 +262,7 @@ static void note(struct stackfile *s)
 	if (s->list.skipped)
 		buf_printf(&b, "; %" PRIu64 " of its lines or items make no sense",
 			   s->list.skipped);
-	if (!s->list.has_times)
+	if (!s->list.has_times && !is_snapshot(&s->list))
 		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
 	if (is_perfcollect(s))
 		buf_puts(&b, "; events of LTTng in it are not read");
