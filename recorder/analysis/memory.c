@@ -247,6 +247,22 @@ void memory_pools_free(struct memory_pools *p)
 	*p = (struct memory_pools){0};
 }
 
+bool memory_passes(const struct incident *in, uint32_t process, const char *module)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream != STREAM_RSS_NET || incident_process_of(in, s->thread) != process)
+			continue;
+		for (at = s->stack; at != STACK_NONE; at = in->stacks[at].parent)
+			if (strcmp(incident_frame_module(in, in->stacks[at].frame), module) == 0)
+				return true;
+	}
+	return false;
+}
+
 bool memory_is_suspect(const struct incident *in, const struct memory_pool *p)
 {
 	uint64_t span_ns = in->head.t1_ns - in->head.t0_ns;

@@ -56,6 +56,9 @@ int memory_pools_new(const struct incident *in, uint32_t process, enum stream st
 		     enum memory_by by, struct memory_pools *out, struct err *err);
 void memory_pools_free(struct memory_pools *p);
 
+/* Whether stacks of what is still there of a process have a frame of this module. */
+bool memory_passes(const struct incident *in, uint32_t process, const char *module);
+
 /*
  * Whether it looks like a leak: older than half of the window, and more came in its last quarter,
  * with at least three samples.

@@ -182,6 +182,26 @@ static void put_title(struct sheet *sheet, const struct incident *in, uint32_t p
 	buf_printf(&sheet->out, " (%u): %s\n", in->processes[process].pid, what);
 }
 
+/* What the growth of a managed heap does not tell, and what does. */
+static void put_objects_hint(struct sheet *sheet, const struct incident *in, uint32_t process)
+{
+	static const struct {
+		const char *module, *hint;
+	} runtimes[] = {
+		{"libjvm.so", "Who allocated its Java objects is not in this incident: 'recorder "
+		 "run --heap -p PID' asks the JVM, also which of them stay.\n"},
+		{"libcoreclr.so", "Who allocated its .NET objects is not in this incident: record "
+		 "with --dotnet-heap, which also tells which of them stay.\n"},
+		{"[python]", "Python hands out small objects from arenas of 256 KB or 1 MB: these "
+		 "stacks are of who took the last free block.\n"},
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(runtimes) && !sheet->json; i++)
+		if (memory_passes(in, process, runtimes[i].module))
+			buf_puts(&sheet->out, runtimes[i].hint);
+}
+
 static void tell_heap(const struct memory_process *p, double seconds, char *what, size_t n)
 {
 	char rate[30] = "";
@@ -215,7 +235,9 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 		put_title(sheet, in, p->process, what);
 	if (stream == STREAM_RSS_NET)
 		put_estimate(sheet, p);
-	else if (!sheet->json && incident_missing_events(&in->head))
+	if (stream == STREAM_RSS_NET && !(p->allocated > 0 || p->in_use > 0))
+		put_objects_hint(sheet, in, p->process);
+	if (stream == STREAM_HEAP_NET && !sheet->json && incident_missing_events(&in->head))
 		buf_printf(&sheet->out, "An estimate: %llu events of probes came too fast to be "
 			   "read, so allocations or frees are missing; a larger --heap-kb has "
 			   "fewer.\n",

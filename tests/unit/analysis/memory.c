@@ -101,6 +101,23 @@ TEST(the_killed_come_first_then_who_grew_most)
 	incident_free(&in);
 }
 
+TEST(a_process_passes_a_module_that_is_in_its_stacks)
+{
+	struct incident in;
+	uint32_t a;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(add_memory(&in, "b", STREAM_RSS_NET, 1, "libb.so!f", MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_RSS_NET, 1, "libjvm.so!f;app!g", MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_RSS, 1, "other.so!f", MB), 0);
+	a = in.threads[in.samples[in.nsamples - 1].thread].process;
+	assert_true(memory_passes(&in, a, "libjvm.so"));
+	assert_true(memory_passes(&in, a, "app"));
+	assert_false(memory_passes(&in, a, "libb.so"));
+	assert_false(memory_passes(&in, a, "other.so"));
+	incident_free(&in);
+}
+
 static const struct memory_pool *pool(const struct memory_pools *pools, unsigned at,
 				      const char *name)
 {
@@ -320,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_those_at_the_start_at_the_trigger_and_at_most),
 		cmocka_unit_test(the_killed_come_first_then_who_grew_most),
+		cmocka_unit_test(a_process_passes_a_module_that_is_in_its_stacks),
 		cmocka_unit_test(memory_is_charged_to_who_asked_for_it),
 		cmocka_unit_test(a_suspect_is_old_and_still_grows),
 		cmocka_unit_test(what_was_allocated_has_a_lifetime),
