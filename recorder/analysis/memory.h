@@ -14,8 +14,8 @@ struct memory_process {
 	double start_kb, trigger_kb, peak_kb;   /* resident: first, at the trigger, at most */
 	double grew_kb;                      /* anonymous memory; below 0: it shrank */
 	double touched, net;                 /* bytes by page faults; of these still there */
-	double allocated, in_use;            /* bytes of the heap or of objects, if sampled */
-	/* Of what was allocated: STREAM_HEAP, or STREAM_ALLOC, which does not tell what was freed */
+	double allocated, in_use;            /* bytes of heap or objects, if sampled */
+	/* STREAM_HEAP, or STREAM_ALLOC, which does not tell what was freed */
 	enum stream allocated_by;
 	double factor;                       /* by what net was multiplied; 0 = not known */
 	bool ended;                          /* in the window */

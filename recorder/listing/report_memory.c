@@ -405,8 +405,8 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 
 	if (!rc && !n)
 		rc = err_set(err, ERR_NOT_FOUND, "this incident says nothing of memory: record "
-			     "with --memory-period 61, run --heap (Linux), --heap-process (Windows) "
-			     "or --dotnet-heap; see 'recorder help memory'");
+			     "with --memory-period 61, run --heap (Linux), --heap-process "
+			     "(Windows) or --dotnet-heap; see 'recorder help memory'");
 	if (!rc)
 		put_process(sheet, in, &all[0], true);
 	for (i = 0; !rc && i < n && i < o->rows; i++)

@@ -71,7 +71,8 @@ kb=$("$RECORDER" report --store heap.db --metric heap-net --by-name --json 2>/de
 check its_own_heap_profile_is_read [ "${kb:-0}" -gt 19000 -a "${kb:-0}" -lt 22000 ]
 # It is of one moment: nothing of it is a rate, and nothing grows.
 "$RECORDER" report --store heap.db --memory >memory 2>&1
-check what_is_in_use_is_not_what_was_allocated grep -qE 'its heap; (19|20|21)[.0-9]* MB in use$' memory
+check what_is_in_use_is_not_what_was_allocated \
+	grep -qE 'its heap; (19|20|21)[.0-9]* MB in use$' memory
 check it_has_no_suspects expect_exit 1 grep -E 'MB/s|s \*' memory
 "$RECORDER" collect --from before.pb.gz --store heap.db 2>log
 check two_of_them_are_compared_as_they_are jq -se '.[0].base_factor == 1' \

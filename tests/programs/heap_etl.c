@@ -287,7 +287,7 @@ int main(int argc, char **argv)
 		for (i = 0; i < STEPS; i++)
 			step(i);
 		allocate((STEPS + 1) * STEP_TICKS, KEEP, 2 * MB, 0x10800000);
-		heap_event(35, (STEPS + 2) * STEP_TICKS, 0xA0001, 0);        /* another heap's end */
+		heap_event(35, (STEPS + 2) * STEP_TICKS, 0xA0001, 0);        /* not this heap */
 	}
 	etl_writer_end(&writer);
 	out = fopen(argv[1], "wb");

@@ -223,7 +223,7 @@ TEST(what_was_allocated_has_a_lifetime)
 	incident_free(&in);
 }
 
-/* Objects: 9 MB by samples of allocations, or the 6 MB of a heap whose frees are known, not both. */
+/* 9 MB by samples of allocations, or the 6 MB of a heap whose frees are known, not both. */
 TEST(what_was_allocated_is_told_by_the_heap_or_else_by_samples_of_objects)
 {
 	struct memory_process p;
