@@ -15,10 +15,11 @@ fi
 # 25 MB of blocks of 500 bytes are 1,500 samples, and 23 MB of 64 KB are all but a few: 3 % or so.
 for function in keep_some grow; do
 	check "in_use_is_what_the_program_counts: $function" jq -ne --slurpfile told told \
-		--slurpfile report report "(\$told | map(select(.function == \"$function\") |
-		.in_use) | add) as \$want | (\$report | map(select(.row == \"heap_function\" and .name ==
-		\"heap!$function\").mb) | add * 1048576) as \$have |
-		(\$have - \$want | fabs) < \$want / 8"
+		--slurpfile report report --arg name $function '
+		($told | map(select(.function == $name).in_use) | add) as $want |
+		($report | map(select(.row == "heap_function" and .name == "heap!" + $name).mb) |
+			add * 1048576) as $have |
+		($have - $want | fabs) < $want / 8'
 done
 check what_comes_and_goes_is_not_there expect_exit 1 grep -q come_and_go report
 check callers_are_named grep -q 'heap!keep_some < heap!main < ' report
