@@ -62,27 +62,35 @@ int memory_processes(const struct incident *in, struct memory_process **out, uin
 {
 	struct memory_process *all = calloc((size_t)in->nprocesses + 1, sizeof(*all));
 	uint32_t i, kept = 0;
+	double others = 0;
 
 	if (!all)
 		return err_memory(err, "for the memory of processes");
 	for (i = 0; i < in->nprocesses; i++) {
 		all[i].process = i;
+		all[i].allocated_by = STREAM_ALLOC;
 		all[i].factor = in->memory_factors ? in->memory_factors[i] : 0;
 	}
 	for (i = 0; i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
 		struct memory_process *p;
 
-		if (s->stream < STREAM_RSS || s->thread == THREAD_NONE)
+		if (s->thread == THREAD_NONE)
 			continue;
 		p = &all[in->threads[s->thread].process];
-		*(s->stream == STREAM_RSS     ? &p->touched
-		  : s->stream == STREAM_HEAP  ? &p->allocated
-		  : s->stream == STREAM_HEAP_NET ? &p->in_use : &p->net) += (double)s->weight;
+		if (s->stream == STREAM_HEAP && p->allocated_by != STREAM_HEAP) {
+			p->allocated_by = STREAM_HEAP;
+			p->allocated = 0;
+		}
+		*(s->stream == p->allocated_by    ? &p->allocated
+		  : s->stream == STREAM_HEAP_NET  ? &p->in_use
+		  : s->stream == STREAM_RSS       ? &p->touched
+		  : s->stream == STREAM_RSS_NET   ? &p->net : &others) += (double)s->weight;
 	}
 	add_events(in, all);
 	for (i = 0; i < in->nprocesses; i++)
-		if (all[i].sized || all[i].touched > 0 || all[i].allocated > 0)
+		if (all[i].sized || all[i].touched > 0 || all[i].allocated > 0 ||
+		    all[i].in_use > 0)
 			all[kept++] = all[i];
 	qsort(all, kept, sizeof(*all), by_growth);
 	*out = all;
@@ -237,6 +245,22 @@ void memory_pools_free(struct memory_pools *p)
 	free(p->names);
 	free(p->all);
 	*p = (struct memory_pools){0};
+}
+
+bool memory_passes(const struct incident *in, uint32_t process, const char *module)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream != STREAM_RSS_NET || incident_process_of(in, s->thread) != process)
+			continue;
+		for (at = s->stack; at != STACK_NONE; at = in->stacks[at].parent)
+			if (strcmp(incident_frame_module(in, in->stacks[at].frame), module) == 0)
+				return true;
+	}
+	return false;
 }
 
 bool memory_is_suspect(const struct incident *in, const struct memory_pool *p)

@@ -14,7 +14,9 @@ struct memory_process {
 	double start_kb, trigger_kb, peak_kb;   /* resident: first, at the trigger, at most */
 	double grew_kb;                      /* anonymous memory; below 0: it shrank */
 	double touched, net;                 /* bytes by page faults; of these still there */
-	double allocated, in_use;            /* bytes of the heap, where it is sampled */
+	double allocated, in_use;            /* bytes of heap or objects, if sampled */
+	/* STREAM_HEAP, or STREAM_ALLOC, which does not tell what was freed */
+	enum stream allocated_by;
 	double factor;                       /* by what net was multiplied; 0 = not known */
 	bool ended;                          /* in the window */
 	bool killed;                         /* by the kernel, for lack of memory */
@@ -48,11 +50,14 @@ struct memory_pools {
 
 /*
  * What is still there of a process (STREAM_RSS_NET or _HEAP_NET), or what it allocated
- * (STREAM_HEAP). returns  0 or ERR_MEMORY
+ * (STREAM_HEAP or _ALLOC). returns  0 or ERR_MEMORY
  */
 int memory_pools_new(const struct incident *in, uint32_t process, enum stream stream,
 		     enum memory_by by, struct memory_pools *out, struct err *err);
 void memory_pools_free(struct memory_pools *p);
+
+/* Whether stacks of what is still there of a process have a frame of this module. */
+bool memory_passes(const struct incident *in, uint32_t process, const char *module);
 
 /*
  * Whether it looks like a leak: older than half of the window, and more came in its last quarter,

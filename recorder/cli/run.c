@@ -218,7 +218,8 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 {
 	static const char *const also[] = {
 		[HEAP_SAMPLER_JEMALLOC] = "; its jemalloc has a profile of its own, where it is "
-			"started with MALLOC_CONF=prof:true,lg_prof_sample:19",
+			"started with MALLOC_CONF=prof:true,lg_prof_sample:19, which 'recorder "
+			"collect --from jeprof...heap' reads",
 		[HEAP_SAMPLER_TCMALLOC] = "; its tcmalloc has a profile of its own, where it is "
 			"started with TCMALLOC_SAMPLE_PARAMETER=524288",
 	};

@@ -34,7 +34,8 @@ static void put_process(struct sheet *sheet, const struct incident *in,
 		{"peak_mb", "PEAK", 9, SHEET_NUMBER, .v = p->peak_kb / 1024 + none, .digits = 1},
 		{"grew_mb", "GREW", 9, SHEET_NUMBER, .v = p->grew_kb / 1024 + none, .digits = 1},
 		{"touched_mb_s", "TOUCHED/S", 10, SHEET_NUMBER,
-		 .v = seconds > 0 ? p->touched / MB / seconds : NAN, .digits = 2},
+		 .v = seconds > 0 ? p->touched / MB / seconds + (p->touched > 0 ? 0 : none) : NAN,
+		 .digits = 2},
 		{"factor", "FACTOR", 8, SHEET_NUMBER, .v = p->factor > 0 ? p->factor : NAN,
 		 .digits = 2},
 		{"heap_allocated_mb", .kind = SHEET_NUMBER, .v = p->allocated / MB, .digits = 1},
@@ -68,7 +69,7 @@ static void put_pool(struct sheet *sheet, const struct incident *in, uint32_t pr
 		{"first_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, p->first_ns)},
 		{"last_s", .kind = SHEET_NUMBER, .v = incident_seconds(&in->head, p->last_ns)},
 		{"suspect", .kind = SHEET_BOOL, .n = suspect},
-		{NULL, "TOUCHED", -18, .text = when},
+		{NULL, strncmp(row, "heap", 4) == 0 ? "ALLOCATED" : "TOUCHED", -18, .text = when},
 		{"name", title, .kind = SHEET_NAME, .text = p->name},
 	};
 
@@ -110,7 +111,7 @@ static int put_pools(struct sheet *sheet, const struct incident *in, uint32_t pr
 /* Who allocated most, how fast, and how long it lived. */
 static void put_allocated(struct sheet *sheet, const struct incident *in,
 			  const struct memory_pool *p, double all, const char *row,
-			  const char *title)
+			  bool told_of_frees, const char *title)
 {
 	double seconds = (double)(in->head.t1_ns - in->head.t0_ns) / 1e9;
 	const struct sheet_cell cells[] = {
@@ -119,7 +120,8 @@ static void put_allocated(struct sheet *sheet, const struct incident *in,
 		{"pct", "SHARE", 8, SHEET_SHARE, .v = all > 0 ? 100 * p->bytes / all : 0},
 		{"mb_s", "MB/S", 8, SHEET_NUMBER,
 		 .v = seconds > 0 ? p->bytes / MB / seconds : NAN, .digits = 2},
-		{"freed_mb", "FREED MB", 9, SHEET_NUMBER, .v = p->freed / MB, .digits = 1},
+		{"freed_mb", "FREED MB", 9, SHEET_NUMBER, 
+		 .v = told_of_frees ? p->freed / MB : NAN, .digits = 1},
 		{"life_ms", "LIFE MS", 10, SHEET_NUMBER,
 		 .v = p->freed > 0 ? p->life_ns / 1e6 : NAN, .digits = 3},
 		{"samples", .kind = SHEET_COUNT, .n = p->samples},
@@ -129,25 +131,27 @@ static void put_allocated(struct sheet *sheet, const struct incident *in,
 	(title ? sheet_heading : sheet_row)(sheet, cells, COUNT_OF(cells));
 }
 
-static int put_allocators(struct sheet *sheet, const struct incident *in, uint32_t process,
-			  enum memory_by by, uint32_t rows, struct err *err)
+static int put_allocators(struct sheet *sheet, const struct incident *in,
+			  const struct memory_process *process, enum memory_by by, uint32_t rows,
+			  struct err *err)
 {
+	bool frees = process->allocated_by == STREAM_HEAP;
 	const char *row = by == MEMORY_BY_STACK ? "heap_allocated_stack"
 						: "heap_allocated_function";
 	struct memory_pools pools;
 	double all = 0;
 	uint32_t i;
-	int rc = memory_pools_new(in, process, STREAM_HEAP, by, &pools, err);
+	int rc = memory_pools_new(in, process->process, process->allocated_by, by, &pools, err);
 
 	if (rc)
 		return rc;
 	for (i = 0; i < pools.n; i++)
 		all += pools.all[i].bytes;
 	if (pools.n)
-		put_allocated(sheet, in, &pools.all[0], all, row, by == MEMORY_BY_STACK ?
+		put_allocated(sheet, in, &pools.all[0], all, row, frees, by == MEMORY_BY_STACK ?
 			      "STACK THAT ALLOCATED IT" : "FUNCTION THAT ALLOCATED IT");
 	for (i = 0; i < pools.n && i < rows; i++)
-		put_allocated(sheet, in, &pools.all[i], all, row, NULL);
+		put_allocated(sheet, in, &pools.all[i], all, row, frees, NULL);
 	memory_pools_free(&pools);
 	return 0;
 }
@@ -178,6 +182,45 @@ static void put_title(struct sheet *sheet, const struct incident *in, uint32_t p
 	buf_printf(&sheet->out, " (%u): %s\n", in->processes[process].pid, what);
 }
 
+/* What the growth of a managed heap does not tell, and what does. */
+static void put_objects_hint(struct sheet *sheet, const struct incident *in, uint32_t process)
+{
+	static const struct {
+		const char *module, *hint;
+	} runtimes[] = {
+		{"libjvm.so", "Who allocated its Java objects is not in this incident: 'recorder "
+		 "run --heap -p PID' asks the JVM, also which of them stay.\n"},
+		{"libcoreclr.so", "Who allocated its .NET objects is not in this incident: record "
+		 "with --dotnet-heap, which also tells which of them stay.\n"},
+		{"[python]", "Python hands out small objects from arenas of 256 KB or 1 MB: these "
+		 "stacks are of who took the last free block.\n"},
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(runtimes) && !sheet->json; i++)
+		if (memory_passes(in, process, runtimes[i].module))
+			buf_puts(&sheet->out, runtimes[i].hint);
+}
+
+static void tell_heap(const struct memory_process *p, double seconds, char *what, size_t n)
+{
+	char rate[30] = "";
+
+	if (seconds > 0)
+		snprintf(rate, sizeof(rate), " (%.2f MB/s)", p->allocated / MB / seconds);
+	if (p->allocated_by == STREAM_HEAP)
+		snprintf(what, n, "its heap; %.1f MB allocated%s, of these %.1f MB not freed",
+			 p->allocated / MB, rate, p->in_use / MB);
+	else if (!(p->allocated > 0))
+		snprintf(what, n, "its heap; %.1f MB in use", p->in_use / MB);
+	else if (p->in_use > 0)
+		snprintf(what, n, "its objects; %.1f MB allocated%s, %.1f MB in use",
+			 p->allocated / MB, rate, p->in_use / MB);
+	else
+		snprintf(what, n, "its objects; %.1f MB allocated%s; how much of it is still "
+			 "there is not known", p->allocated / MB, rate);
+}
+
 static int put_details(struct sheet *sheet, const struct options *o, const struct incident *in,
 		       const struct memory_process *p, enum stream stream, struct err *err)
 {
@@ -187,14 +230,14 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 	int rc, by;
 
 	if (stream == STREAM_HEAP_NET)
-		snprintf(what, sizeof(what), "its heap; %.1f MB allocated (%.2f MB/s), of these "
-			 "%.1f MB not freed", p->allocated / MB,
-			 seconds > 0 ? p->allocated / MB / seconds : 0, p->in_use / MB);
+		tell_heap(p, seconds, what, sizeof(what));
 	if (!sheet->json)
 		put_title(sheet, in, p->process, what);
 	if (stream == STREAM_RSS_NET)
 		put_estimate(sheet, p);
-	else if (!sheet->json && incident_missing_events(&in->head))
+	if (stream == STREAM_RSS_NET && !(p->allocated > 0 || p->in_use > 0))
+		put_objects_hint(sheet, in, p->process);
+	if (stream == STREAM_HEAP_NET && !sheet->json && incident_missing_events(&in->head))
 		buf_printf(&sheet->out, "An estimate: %llu events of probes came too fast to be "
 			   "read, so allocations or frees are missing; a larger --heap-kb has "
 			   "fewer.\n",
@@ -204,7 +247,7 @@ static int put_details(struct sheet *sheet, const struct options *o, const struc
 			       by == MEMORY_BY_STACK ? o->rows : rows, err);
 	for (by = MEMORY_BY_FUNCTION; by <= MEMORY_BY_STACK && !rc && stream == STREAM_HEAP_NET;
 	     by++)
-		rc = put_allocators(sheet, in, p->process, (enum memory_by)by, rows, err);
+		rc = put_allocators(sheet, in, p, (enum memory_by)by, rows, err);
 	return rc;
 }
 
@@ -361,19 +404,22 @@ int report_memory(struct sheet *sheet, const struct options *o, const struct inc
 	int rc = memory_processes(in, &all, &n, err);
 
 	if (!rc && !n)
-		rc = err_set(err, ERR_NOT_FOUND, "this incident has no page faults and no heap: "
-			     "record with --memory-period 61 or run --heap (Linux)");
+		rc = err_set(err, ERR_NOT_FOUND, "this incident says nothing of memory: record "
+			     "with --memory-period 61, run --heap (Linux), --heap-process "
+			     "(Windows) or --dotnet-heap; see 'recorder help memory'");
 	if (!rc)
 		put_process(sheet, in, &all[0], true);
 	for (i = 0; !rc && i < n && i < o->rows; i++)
 		put_process(sheet, in, &all[i], false);
 	for (i = 0; !rc && i < n && details < DETAILED; i++) {
-		if (all[i].net < LEAST_MB * MB && !(all[i].allocated > 0) && n > 1)
+		bool heap = all[i].allocated > 0 || all[i].in_use > 0;
+
+		if (all[i].net < LEAST_MB * MB && !heap && n > 1)
 			continue;
 		details++;
 		if (all[i].touched > 0)
 			rc = put_details(sheet, o, in, &all[i], STREAM_RSS_NET, err);
-		if (!rc && all[i].allocated > 0)
+		if (!rc && heap)
 			rc = put_details(sheet, o, in, &all[i], STREAM_HEAP_NET, err);
 	}
 	if (!rc) {

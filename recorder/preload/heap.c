@@ -389,6 +389,20 @@ static bool set_change(uintptr_t p, uintptr_t from, uintptr_t to)
 	return false;
 }
 
+static bool set_has(uintptr_t p)             /* or it is held back */
+{
+	uint64_t hash = hash_of(p);
+	uintptr_t was = p;
+	unsigned i;
+
+	for (i = 0; was && i < PROBES_AT_MOST; i++) {
+		was = atomic_load_explicit(place_of(hash, i), memory_order_acquire);
+		if ((was & ~HELD_BIT) == p)
+			return true;
+	}
+	return false;
+}
+
 static inline bool may_be_sampled(void *p)
 {
 	uint64_t hash = hash_of((uintptr_t)p);
@@ -533,15 +547,15 @@ static bool is_early(const void *p)
  */
 static __attribute__((noinline)) bool gave_back(void *p, bool may_hold)
 {
-	bool aligned = !((uintptr_t)p & (REMOVED | HELD_BIT));
+	bool known = !((uintptr_t)p & (REMOVED | HELD_BIT)) && set_has((uintptr_t)p);
 
 	if (!p || is_early(p))
 		return false;
-	if (aligned && may_hold && hold(p))
+	if (known && may_hold && hold(p))
 		return false;
-	if (aligned && set_change((uintptr_t)p, (uintptr_t)p, REMOVED)) {
+	if (known && set_change((uintptr_t)p, (uintptr_t)p, REMOVED)) {
 		probe_free(p);
-	} else if (aligned && let_go(p)) {
+	} else if (known && let_go(p)) {
 		probe_double_free(p);
 		if (may_hold)
 			next.free(p);        /* the first of the two */

@@ -21,16 +21,21 @@ var kept [][]byte
 //go:noinline
 func leaks() { for i := 0; i < 20000; i++ { kept = append(kept, make([]byte, 1000)) } }
 
+func profile(name string) {
+	runtime.GC()
+	if file, err := os.Create(name); err == nil {
+		pprof.WriteHeapProfile(file)
+		file.Close()
+	}
+}
+
 //go:noinline
 func pass(a, b chan int) { for { b <- <-a + 1 } }
 func main() {
 	runtime.MemProfileRate = 4096
+	profile("before.pb.gz")
 	leaks()
-	runtime.GC()
-	if file, err := os.Create("heap.pb.gz"); err == nil {
-		pprof.WriteHeapProfile(file)
-		file.Close()
-	}
+	profile("heap.pb.gz")
 	a, b := make(chan int), make(chan int)
 	go pass(a, b)
 	go pass(b, a)
@@ -64,3 +69,11 @@ done
 kb=$("$RECORDER" report --store heap.db --metric heap-net --by-name --json 2>/dev/null |
 	jq -s 'map(select(.name? and (.name | endswith("!main.leaks"))).self_kb) | add | round')
 check its_own_heap_profile_is_read [ "${kb:-0}" -gt 19000 -a "${kb:-0}" -lt 22000 ]
+# It is of one moment: nothing of it is a rate, and nothing grows.
+"$RECORDER" report --store heap.db --memory >memory 2>&1
+check what_is_in_use_is_not_what_was_allocated \
+	grep -qE 'its heap; (19|20|21)[.0-9]* MB in use$' memory
+check it_has_no_suspects expect_exit 1 grep -E 'MB/s|s \*' memory
+"$RECORDER" collect --from before.pb.gz --store heap.db 2>log
+check two_of_them_are_compared_as_they_are jq -se '.[0].base_factor == 1' \
+	<("$RECORDER" diff 2 1 --store heap.db --metric heap-net --json 2>/dev/null)

@@ -52,6 +52,10 @@ check what_stays_is_by_who_leaks [ "$(jq -n "$(pct heap-net Leak.leaks) > 80")" 
 check and_not_by_who_churns [ "$(jq -n "$(pct heap-net Leak.churns) < 10")" = true ]
 check what_is_allocated_is_by_both [ "$(jq -n "$(pct alloc Leak.churns) > 10")" = true ]
 
+check a_report_knows_both_apart jq -se 'map(select(.row == "memory")) | .[0] |
+	.heap_allocated_mb > 3 * .heap_in_use_mb and .heap_in_use_mb > 10' \
+	<("$RECORDER" report --store j.db --memory --json 2>/dev/null)
+
 # 90 arguments: it runs for 90 s.
 live() { exec java -Xmx700m -Xmn16m "$@" -cp . Leak $(seq 90); }
 need_perf

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Heaps, VirtualAlloc and page faults of Windows: from a trace file, and live under Wine, whose ETW
-# is a stand-in (tests/dll/tdh.c). The trace is made by hand (tests/programs/heap_etl.c), so its
-# sums are known.
+# Heaps, VirtualAlloc, page faults and objects of .NET on Windows: from trace files, and live under
+# Wine, whose ETW is a stand-in (tests/dll/tdh.c). The traces are made by hand
+# (tests/programs/heap_etl.c), so their sums are known.
 # time limit: 240
 . "$TOP/tests/support/cli.sh"
 
@@ -37,12 +37,35 @@ sums_are()
 		" 100 Memory/DemandZeroFault 10 Memory/HardFault " ]
 }
 
-for what in all kernel heap; do
+# types STORE METRIC: "TYPE KB ..." of objects of .NET, the largest first
+types()
+{
+	"$RECORDER" report --store "$1" --metric "$2" --by-name --json 2>/dev/null |
+		jq -r 'select(.self_kb? > 0) | "\(.name | sub(".* "; "")) \(.self_kb | round)"' |
+		tr '\n' ' '
+}
+# objects_are HOW STORE: with collections that move ten and leave five, then leave three
+objects_are()
+{
+	for metric in alloc heap heap-peak; do
+		check $1_objects_are_those_of_the_ticks_in_$metric [ "$(types $2 $metric)" = \
+			"event!LargeObject 2048 Shop.Cart 700 System.Byte[] 500 Shop.Row 300 " ]
+	done
+	check $1_collections_leave_what_they_tell_of [ "$(types $2 heap-net)" = \
+		"event!LargeObject 2048 Shop.Cart 700 " ]
+	check $1_objects_are_of_who_allocated_them [ "$("$RECORDER" report --store $2 --memory \
+		--json 2>/dev/null | jq -r 'select(.row == "heap_function") | "\(.name) \(.mb)"' |
+		tr '\n' ' ')" = 'keep.dll!? 2 seventy.dll!? 0.68359375 ' ]
+}
+
+for what in all kernel heap dotnet; do
 	"$BUILD/programs/heap_etl" $what.etl $what || exit 1
 	"$BUILD/programs/etw_live_records" $what.etl $what.rec >/dev/null || exit 1
 done
 "$RECORDER" collect --from all.etl --store file.db >file.err 2>&1
 sums_are a_files file.db
+"$RECORDER" collect --from dotnet.etl --store dotnet.db >file.err 2>&1
+objects_are a_files dotnet.db
 check events_of_a_file_have_perfviews_names [ "$(
 	"$RECORDER" events --from all.etl --json 2>/dev/null | grep -o '"HeapTrace/[A-Za-z]*"' |
 	sort | uniq -c | tr -s ' \n' ' ')" = \
@@ -79,6 +102,11 @@ wait_for 60 sh -c '[ $(grep -c ^replayed live.log) = 2 ]'
 sleep 1                                      # the last events wait half a second for their stacks
 $WINE_RUN "$RECORDER_EXE" stop --store live.db >stop.out 2>&1
 wait $live
+STANDIN_RECORDS=dotnet.rec collect objects --dotnet-heap & objects=$!
+wait_for 60 grep -q ^replayed objects.log
+sleep 1
+$WINE_RUN "$RECORDER_EXE" stop --store objects.db >stop.out 2>&1
+wait $objects
 timeout 60 $WINE_RUN reg add "$OPTIONS\\old.exe" /v TracingFlags /t REG_DWORD /d 4 /f >reg.out \
 	2>&1 </dev/null
 collect next --max-collect-sec 60 /OSHeapExe:shop & next=$!
@@ -115,3 +143,4 @@ for event in 98 99 11 32; do
 	check stack_of_memory_$event grep -q "^stack 3d6fa8d3-.* $event\$" live.log
 done
 sums_are live live.db
+objects_are live objects.db

@@ -8,7 +8,7 @@
  * begins anew; come_and_go frees all. They rest often. Prints what each has allocated and has not
  * freed, in bytes: {"function": "keep_some", "allocated": N, "in_use": N} a line. Waits for its
  * input to end. With pairs it prints the CPU time in ns of a malloc and its free, of 16 to 1,039
- * bytes and of 8 KB: "9.2 15.5".
+ * bytes and of 8 KB: "9.2 15.5". Of ten parts the quickest counts, as the load of others only adds.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -103,10 +103,9 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-static double pair_ns(long calls, size_t least, size_t more)
+static double pair_ns(long calls, size_t least, size_t more, uint32_t random)
 {
 	struct timespec from, to;
-	uint32_t random = 1;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
 	for (long i = 0; i < calls; i++) {
@@ -122,6 +121,17 @@ static double pair_ns(long calls, size_t least, size_t more)
 	       (double)calls;
 }
 
+static double quickest_pair_ns(long calls, size_t least, size_t more)
+{
+	double quickest_ns = 1e9, ns;
+
+	for (uint32_t i = 0; i < 10; i++) {
+		ns = pair_ns(calls / 10, least, more, i);
+		quickest_ns = ns < quickest_ns ? ns : quickest_ns;
+	}
+	return quickest_ns;
+}
+
 int main(int argc, char **argv)
 {
 	long calls = argc > 1 ? atol(argv[1]) : 0;
@@ -134,9 +144,9 @@ int main(int argc, char **argv)
 	pthread_t ids[3];
 
 	if (argc > 2 && strcmp(argv[2], "pairs") == 0) {
-		double small_ns = pair_ns(calls, 16, 1024);
+		double small_ns = quickest_pair_ns(calls, 16, 1024);
 
-		printf("%.1f %.1f\n", small_ns, pair_ns(calls / 4, 8192, 1));
+		printf("%.1f %.1f\n", small_ns, quickest_pair_ns(calls / 4, 8192, 1));
 		return 0;
 	}
 	/* What a recorder reads when it sees a program for the first time. */

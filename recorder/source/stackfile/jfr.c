@@ -13,7 +13,7 @@
  * that come or go with a version do no harm. Samples are jdk.ExecutionSample, which is a thread in
  * Java code and counts as the period that jdk.ActiveSetting tells, jdk.CPUTimeSample, which tells
  * its own, and jdk.ObjectAllocationSample in bytes. jdk.OldObjectSample is an object that has
- * outlived a collection, which STREAM_HEAP gets without a mark. The JVM samples these by bytes
+ * outlived a collection, of STREAM_HEAP_NET. The JVM samples these by bytes
  * allocated, so each has the same part of the heap that the last collection left
  * (lastKnownHeapUsage), whatever the object's own size: shares are right, and the sum is the heap.
  * Source: OpenJDK, jdk.jfr.internal.consumer and hotspot's jfr/leakprofiler.
@@ -562,7 +562,7 @@ static void read_sample(struct reading *r, struct value event, double weight, ui
 	struct value thread = member(r, event, "sampledThread");
 	struct stack_list_sample s = {.cpu = CPU_NONE, .node = STACK_LIST_NONE, .stream = stream,
 				      .quality = QUALITY_COMPLETE, .weight = weight};
-	uint64_t ticks = number_of(r, member(r, event, stream == STREAM_HEAP ? "allocationTime"
+	uint64_t ticks = number_of(r, member(r, event, stream == STREAM_HEAP_NET ? "allocationTime"
 									      : "startTime"));
 	struct piece name;
 
@@ -609,7 +609,7 @@ static void read_event(struct reading *r, uint32_t class, struct cursor c, bool 
 		if (bytes > r->heap_bytes && bytes < INT64_MAX)
 			r->heap_bytes = bytes;
 		r->nold++;
-		read_sample(r, event, 1, STREAM_HEAP);
+		read_sample(r, event, 1, STREAM_HEAP_NET);
 	}
 }
 
@@ -618,7 +618,7 @@ static void share_heap(struct reading *r)
 	uint32_t i;
 
 	for (i = 0; r->heap_bytes && i < r->l->nsamples; i++)
-		if (r->l->samples[i].stream == STREAM_HEAP)
+		if (r->l->samples[i].stream == STREAM_HEAP_NET)
 			r->l->samples[i].weight = (double)r->heap_bytes / (double)r->nold;
 }
 

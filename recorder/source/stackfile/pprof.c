@@ -269,7 +269,7 @@ static void choose_kinds(struct reading *r)
 	if (r->weighed == KINDS_MAX || r->weighed == r->counted)
 		r->to_unit = (double)STACK_LIST_PERIOD_NS;
 	else if (is_string(r, r->kinds[r->weighed].type, "inuse_space"))
-		r->stream = STREAM_HEAP;     /* without a mark: not freed */
+		r->stream = STREAM_HEAP_NET;
 	else
 		r->stream = is_string(r, r->kinds[r->weighed].unit, "bytes") ? STREAM_ALLOC
 									     : STREAM_EVENT;

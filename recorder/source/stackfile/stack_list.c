@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "model/stack_tree.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +93,21 @@ uint32_t stack_list_frame(struct stack_list *l, const char *module, size_t nmodu
 	}
 	l->frames[l->nframes] = f;
 	return l->nframes++;
+}
+
+uint32_t stack_list_address(struct stack_list *l, const char *path, size_t npath,
+			    const struct stack_list_place *place, uint32_t flags)
+{
+	char text[60];
+	int n = snprintf(text, sizeof(text), "%" PRIx64 " %" PRIx64 " %" PRIx64, place->offset,
+			 place->dev, place->ino);
+	uint32_t at = stack_list_frame(l, path, npath, text, (size_t)n, flags);
+
+	if (at == STACK_LIST_NONE)
+		return at;
+	l->frames[at].is_address = true;
+	l->frames[at].place = *place;
+	return at;
 }
 
 static bool take_end(const char *text, size_t *n, const char *end)

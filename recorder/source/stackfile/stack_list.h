@@ -19,9 +19,15 @@
 /* What a sample counts for where a file tells neither times nor rates. */
 #define STACK_LIST_PERIOD_NS UINT64_C(10000000)
 
+struct stack_list_place {                    /* in a file, whose path is the module */
+	uint64_t offset, dev, ino;
+};
+
 struct stack_list_frame {
 	char *function, *module;             /* function NULL = "?"; module "" = none */
 	uint32_t flags;                      /* enum frame_flags */
+	bool is_address;                     /* the symbol readers name what is there: */
+	struct stack_list_place place;
 };
 
 struct stack_list_node {
@@ -67,6 +73,9 @@ uint32_t stack_list_text(struct stack_list *l, const char *text, size_t n);
 /* The same in parts; function "?" or "[unknown]" has no name. */
 uint32_t stack_list_frame(struct stack_list *l, const char *module, size_t nmodule,
 			  const char *function, size_t nfunction, uint32_t flags);
+/* An address in a file. */
+uint32_t stack_list_address(struct stack_list *l, const char *path, size_t npath,
+			    const struct stack_list_place *place, uint32_t flags);
 uint32_t stack_list_node(struct stack_list *l, uint32_t caller, uint32_t frame);
 uint32_t stack_list_thread(struct stack_list *l, const char *process, size_t nprocess, uint32_t pid,
 			   const char *name, size_t nname, uint32_t tid);
@@ -98,5 +107,6 @@ int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct
 int stack_list_perfview_json(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_v8_profile(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_trace_events(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_jemalloc(struct stack_list *l, const char *text, size_t n, struct err *err);
 /* With NULs in it: JDK Flight Recorder's. */
 int stack_list_jfr(struct stack_list *l, const char *bytes, size_t n, struct err *err);

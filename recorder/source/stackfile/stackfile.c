@@ -1,7 +1,7 @@
 /*
  * The source of files that have names instead of addresses: the text of perf script, folded stacks,
- * those of speedscope, PerfView, pprof, Chrome, V8 and Java. A file is read whole, its samples are
- * sorted by time, and then delivered.
+ * those of speedscope, PerfView, pprof, Chrome, V8 and Java; and of jemalloc, whose addresses the
+ * symbol readers name. A file is read whole, its samples are sorted by time, and then delivered.
  *
  * Frames keep their names: an object for each module and process of one's own, whose offsets are
  * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
@@ -26,6 +26,7 @@
 #define PPROF_FIRST '\n'                     /* field 1, of bytes: no text begins with it */
 #define PPROF_FIRST_OF_GO 0x5a               /* the period's kind; of its heap profiles */
 #define JFR_MAGIC "FLR"                      /* and a NUL */
+#define JEMALLOC_HEAD "heap_v2/"
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -154,6 +155,9 @@ static int load(struct stackfile *s, struct err *err)
 	else if (text.len > sizeof(JFR_MAGIC) && memcmp(at, JFR_MAGIC, sizeof(JFR_MAGIC)) == 0)
 		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr, at, text.len,
 			     err);
+	else if (strncmp(at, JEMALLOC_HEAD, strlen(JEMALLOC_HEAD)) == 0)
+		rc = read_as(s, "a heap profile of jemalloc", stack_list_jemalloc, at, text.len,
+			     err);
 	else if (*at == PPROF_FIRST || (*at == PPROF_FIRST_OF_GO && memchr(at, 0, text.len)))
 		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
 	else if (memchr(at, 0, text.len))
@@ -178,6 +182,7 @@ static int make_objects(struct stackfile *s)
 		const struct object_key key = {
 			.kind = f->flags & FRAME_KERNEL ? OBJECT_KERNEL
 				: f->flags & FRAME_JIT ? OBJECT_JIT : OBJECT_ELF,
+			.dev = f->place.dev, .ino = f->place.ino,
 			.path = *f->module ? f->module : "?"};
 
 		s->objects[i] = objects_get(s->cfg.frames, &key, 0);
@@ -208,6 +213,13 @@ static int make_threads(struct stackfile *s)
 	return s->threads && s->processes ? 0 : ERR_MEMORY;
 }
 
+/* Bytes without times are what was there, or had been allocated, at one moment. */
+static bool is_snapshot(const struct stack_list *l)
+{
+	return !l->has_times && l->nsamples && (l->samples[0].stream == STREAM_HEAP_NET ||
+						l->samples[0].stream == STREAM_ALLOC);
+}
+
 /* Where a file has no times, each sample begins where the one before ends. */
 static void invent_times(struct stack_list *l)
 {
@@ -232,7 +244,7 @@ static int sort(struct stackfile *s)
 		return ERR_MEMORY;
 	}
 	stack_list_limit(l);
-	if (!l->has_times)
+	if (!l->has_times && !is_snapshot(l))
 		invent_times(l);
 	for (i = 0; i < l->nsamples; i++)
 		s->order[i] = (struct sort_item){.key = l->samples[i].time_ns, .value = {i, 0}};
@@ -255,7 +267,7 @@ static void note(struct stackfile *s)
 	if (s->list.skipped)
 		buf_printf(&b, "; %" PRIu64 " of its lines or items make no sense",
 			   s->list.skipped);
-	if (!s->list.has_times)
+	if (!s->list.has_times && !is_snapshot(&s->list))
 		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
 	if (is_perfcollect(s))
 		buf_puts(&b, "; events of LTTng in it are not read");
@@ -288,11 +300,12 @@ static uint32_t make_stack(struct stackfile *s, uint32_t node)
 
 	for (; node != STACK_LIST_NONE && n < STACK_MAX_FRAMES; node = l->nodes[node].caller) {
 		uint32_t frame = l->nodes[node].frame;
+		const struct stack_list_frame *f = &l->frames[frame];
 
 		s->stack[n++] = (struct frame_ref){
 			.object = s->objects[frame] ? s->objects[frame]
 						    : objects_unknown(s->cfg.frames),
-			.offset = frame, .flags = l->frames[frame].flags};
+			.offset = f->is_address ? f->place.offset : frame, .flags = f->flags};
 	}
 	return n;
 }
@@ -457,7 +470,7 @@ static bool stackfile_name_frame(struct source *source, const struct frame *fram
 	if (frame->offset >= s->list.nframes)
 		return false;
 	f = &s->list.frames[frame->offset];
-	if (!f->function || s->objects[frame->offset] != frame->object)
+	if (!f->function || f->is_address || s->objects[frame->offset] != frame->object)
 		return false;
 	*out = (struct symbol){.offset = frame->offset, .name = f->function,
 			       .raw_name = f->function};

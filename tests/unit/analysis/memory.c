@@ -101,6 +101,23 @@ TEST(the_killed_come_first_then_who_grew_most)
 	incident_free(&in);
 }
 
+TEST(a_process_passes_a_module_that_is_in_its_stacks)
+{
+	struct incident in;
+	uint32_t a;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(add_memory(&in, "b", STREAM_RSS_NET, 1, "libb.so!f", MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_RSS_NET, 1, "libjvm.so!f;app!g", MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_RSS, 1, "other.so!f", MB), 0);
+	a = in.threads[in.samples[in.nsamples - 1].thread].process;
+	assert_true(memory_passes(&in, a, "libjvm.so"));
+	assert_true(memory_passes(&in, a, "app"));
+	assert_false(memory_passes(&in, a, "libb.so"));
+	assert_false(memory_passes(&in, a, "other.so"));
+	incident_free(&in);
+}
+
 static const struct memory_pool *pool(const struct memory_pools *pools, unsigned at,
 				      const char *name)
 {
@@ -206,6 +223,37 @@ TEST(what_was_allocated_has_a_lifetime)
 	incident_free(&in);
 }
 
+/* 9 MB by samples of allocations, or the 6 MB of a heap whose frees are known, not both. */
+TEST(what_was_allocated_is_told_by_the_heap_or_else_by_samples_of_objects)
+{
+	struct memory_process p;
+	struct incident in;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_ALLOC, 1, "app!f", 9 * MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_HEAP_NET, 1, "app!f", 2 * MB), 0);
+	p = only(&in, 0, "a");
+	assert_true(p.allocated == 9.0 * MB && p.in_use == 2.0 * MB);
+	assert_int_equal(p.allocated_by, STREAM_ALLOC);
+	assert_int_equal(add_memory(&in, "a", STREAM_HEAP, 1, "app!f", 6 * MB), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_ALLOC, 2, "app!f", 9 * MB), 0);
+	p = only(&in, 0, "a");
+	assert_true(p.allocated == 6.0 * MB && p.in_use == 2.0 * MB);
+	assert_int_equal(p.allocated_by, STREAM_HEAP);
+	assert_true(p.net == 0 && p.touched == 0);
+	incident_free(&in);
+}
+
+TEST(what_only_is_in_use_is_a_process_too)
+{
+	struct incident in;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(add_memory(&in, "a", STREAM_HEAP_NET, 1, "app!f", 2 * MB), 0);
+	assert_true(only(&in, 0, "a").allocated == 0);
+	incident_free(&in);
+}
+
 static int add_double_free(struct incident *in, const char *stack, unsigned at_s,
 			   unsigned allocated_s, unsigned freed_s)
 {
@@ -289,9 +337,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_those_at_the_start_at_the_trigger_and_at_most),
 		cmocka_unit_test(the_killed_come_first_then_who_grew_most),
+		cmocka_unit_test(a_process_passes_a_module_that_is_in_its_stacks),
 		cmocka_unit_test(memory_is_charged_to_who_asked_for_it),
 		cmocka_unit_test(a_suspect_is_old_and_still_grows),
 		cmocka_unit_test(what_was_allocated_has_a_lifetime),
+		cmocka_unit_test(
+			what_was_allocated_is_told_by_the_heap_or_else_by_samples_of_objects),
+		cmocka_unit_test(what_only_is_in_use_is_a_process_too),
 		cmocka_unit_test(
 			a_double_free_has_the_stacks_of_both_frees_and_of_the_allocation),
 		cmocka_unit_test(an_allocation_that_fails_is_an_error),
