@@ -10,6 +10,7 @@
 #define ALONE_MIN_NS (50 * NS_PER_MS)        /* once late: perhaps the machine was just busy */
 #define ALONE_NS (2 * NS_PER_SEC)            /* doubled up to this when it is late again */
 #define ALONE_FORGET_NS (10 * NS_PER_SEC)
+#define PATIENT_EACH 10u                     /* patience takes a tenth of the time at most */
 
 struct worker {
 	struct pool *pool;
@@ -32,6 +33,7 @@ struct pool {
 	enum os_priority priority;
 	unsigned nthreads;                   /* wanted */
 	uint64_t stuck_ns;                   /* the owner's */
+	uint64_t patience_ns, patient_ns;    /* from when on somebody may wait again */
 	struct alone alone[POOL_ASKED_MAX];
 	uint32_t nalone;
 
@@ -220,6 +222,11 @@ void pool_set_stuck(struct pool *p, uint64_t stuck_ns)
 	p->stuck_ns = stuck_ns;
 }
 
+void pool_set_patience(struct pool *p, uint64_t patience_ns)
+{
+	p->patience_ns = patience_ns;
+}
+
 void pool_free(struct pool *p)
 {
 	uint64_t until_ns = os_now_ns() + POOL_STUCK_NS, now_ns;
@@ -280,13 +287,22 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
  * The job is done: whether its subject may be asked again. Not before its time: one that is just
  * slow would cost its time limit each time. A job that was quick, once it ran, does not blame it.
  */
-static bool may_again(struct alone *a, uint64_t now_ns)
+static bool may_again(const struct pool *p, struct alone *a, uint64_t now_ns)
 {
-	bool quick = a->job->ran_ns < a->timeout_ns;
+	bool quick = a->job->ran_ns < a->timeout_ns + p->patience_ns;
 
 	if (quick)
 		a->until_ns = 0;             /* nothing to remember */
 	return quick || now_ns >= a->until_ns;
+}
+
+/* Whether the job of one that was late is done; the first to ask waits for it. */
+static bool done_now(struct pool *p, const struct alone *a, uint64_t now_ns)
+{
+	if (job_done(a->job) || a->stuck || !p->patience_ns || now_ns < p->patient_ns)
+		return job_done(a->job);
+	p->patient_ns = now_ns + PATIENT_EACH * p->patience_ns;
+	return pool_wait(p, a->job, p->patience_ns);
 }
 
 /* Whether the subject is left alone, or no thread works now; forgets those that answered. */
@@ -301,8 +317,8 @@ static bool is_alone(struct pool *p, uint64_t subject)
 
 		if (!a->job)
 			continue;
-		done = job_done(a->job);
-		if (done && may_again(a, now_ns)) {
+		done = done_now(p, a, now_ns);
+		if (done && may_again(p, a, now_ns)) {
 			job_drop(a->job);
 			a->job = NULL;
 			p->nalone--;

@@ -45,6 +45,11 @@ int pool_new(const char *name, unsigned nthreads, enum os_priority priority, str
 /* For short jobs that others wait for: one is stuck after stuck_ns already. */
 void pool_set_stuck(struct pool *p, uint64_t stuck_ns);
 /*
+ * For jobs on which much depends and that are late only on a busy machine: who asks next after one
+ * that was late (pool_ask()) waits for it first, this long at most, and a tenth of the time.
+ */
+void pool_set_patience(struct pool *p, uint64_t patience_ns);
+/*
  * Ends its threads and drops the jobs that have not begun. Waits at most POOL_STUCK_NS for those
  * that have. NULL allowed.
  */
@@ -65,7 +70,8 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns);
  * Put a job about one subject, by a number of the caller's (a process, a user), and wait for it. A
  * subject that does not answer in time is left alone until it does, at least for 50 ms, doubled up
  * to 2 s when it is late again; but not if the thread had no CPU, and the job, once it ran, took
- * less than the timeout. While a job that is late has not been left behind, nobody is asked.
+ * less than the timeout and the pool's patience. While a job that is late has not been left behind,
+ * nobody is asked.
  *
  * returns  true: it is done. false: it hangs, or was not begun; the caller's use of it has ended
  */

@@ -440,7 +440,8 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 		return NULL;                 /* it says nothing of the place */
 	if (!t) {
 		k->failed[page].page = pc >> 6;
-		k->failed[page].until_ns = now_ns + NS_PER_SEC;
+		/* Where code just was, other code comes soon. */
+		k->failed[page].until_ns = replaced ? now_ns : now_ns + NS_PER_SEC;
 		return NULL;
 	}
 	c = make_code(k, host, t, now_ns);

@@ -139,14 +139,45 @@ static void retire(struct dotnet_code *c, struct dotnet_method *m, uint64_t time
 	m->text = NULL;
 }
 
+/* The i-th newest of those that are gone; NULL = there are no more. */
+static struct dotnet_method *gone_at(const struct dotnet_code *c, uint32_t i)
+{
+	return i < c->ngone && i < DOTNET_GONE_MAX
+		       ? &c->gone[(c->ngone - 1 - i) % DOTNET_GONE_MAX] : NULL;
+}
+
 /*
- * Retire what was where a method is now. returns  how many; UINT32_MAX = something newer than
- * time_ns is there, and stays
+ * What was at an address went at a time. A thread's events may come after newer ones of another
+ * thread: what is there now may be newer code, which took the place when it was told of.
  */
-static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, uint64_t time_ns)
+static void unload(struct dotnet_code *c, uint64_t start, uint64_t time_ns)
+{
+	struct dotnet_method *m = find_method(c, start);
+	uint32_t i;
+
+	if (m && m->start == start && m->from_ns <= time_ns) {
+		retire(c, m, time_ns);
+		return;
+	}
+	for (i = 0; (m = gone_at(c, i)) != NULL; i++)
+		if (m->text && m->start == start && m->from_ns <= time_ns) {
+			m->until_ns = time_ns < m->until_ns ? time_ns : m->until_ns;
+			return;
+		}
+}
+
+/*
+ * Retire what was where a method is now.
+ *
+ * until_ns  when something newer came, that stays there; UINT64_MAX = nothing did
+ * returns   how many were retired
+ */
+static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, uint64_t time_ns,
+			   uint64_t *until_ns)
 {
 	uint32_t i, n = 0, first = first_above(c, start);
 
+	*until_ns = UINT64_MAX;
 	for (i = first ? first - 1 : 0; i < c->n; i++) {
 		struct dotnet_method *m = &c->methods[i];
 
@@ -156,29 +187,30 @@ static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, 
 		}
 		if (!m->text || m->start >= end || m->start + m->bytes <= start)
 			continue;
-		if (m->from_ns > time_ns)
-			return UINT32_MAX;
+		if (m->from_ns > time_ns) {
+			*until_ns = m->from_ns < *until_ns ? m->from_ns : *until_ns;
+			continue;
+		}
 		retire(c, m, time_ns);
 		n++;
 	}
 	return n;
 }
 
-/* The newest of those that are gone that was there at this time; NULL = none, or not known. */
+/* The one of those that are gone that was there at this time; NULL = none, or not known. */
 static struct dotnet_method *find_gone(struct dotnet_code *c, uint64_t address, uint64_t time_ns,
 				       bool *any)
 {
-	uint64_t i;
+	struct dotnet_method *m;
+	uint32_t i;
 
 	*any = c->ngone > DOTNET_GONE_MAX;   /* those that went before are forgotten */
-	for (i = c->ngone; i && i + DOTNET_GONE_MAX > c->ngone; i--) {
-		struct dotnet_method *m = &c->gone[(i - 1) % DOTNET_GONE_MAX];
-
+	for (i = 0; (m = gone_at(c, i)) != NULL; i++) {
 		if (!covers(m, address))
 			continue;
 		*any = true;
-		if (m->from_ns <= time_ns)
-			return time_ns < m->until_ns ? m : NULL;
+		if (m->from_ns <= time_ns && time_ns < m->until_ns)
+			return m;
 	}
 	return NULL;
 }
@@ -209,38 +241,53 @@ struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t addr
 	return any ? NULL : first_of(find_method(c, address), 0);
 }
 
+/* Takes m with its text. returns  false: there is no room for it */
+static bool put_method(struct dotnet_code *c, const struct dotnet_method *m)
+{
+	if (c->n == DOTNET_METHODS_MAX)
+		return false;
+	if (c->n == c->room) {
+		size_t bytes = (c->room ? c->room : 64) * sizeof(*c->methods);
+
+		if (!shares_take(c->shares, c->share, bytes))
+			return false;
+		if (ARRAY_ROOM(c->methods, c->room, c->n + 1)) {
+			shares_give_back(c->shares, c->share, bytes);
+			return false;
+		}
+	}
+	c->methods[c->n++] = *m;
+	if (c->n - c->nsorted > UNSORTED_MAX && c->n - c->nsorted > c->nsorted / 16)
+		sort_methods(c);
+	return true;
+}
+
 /* wanted: without text; from_ns is when it was told of. text: both, with their NULs */
 static void add_method(struct dotnet_code *c, const struct dotnet_method *wanted, bool rundown,
 		       const char *text)
 {
-	struct dotnet_method *there = find_method(c, wanted->start);
-	uint32_t room = c->room, nretired;
+	struct dotnet_method *there = find_method(c, wanted->start), m = *wanted;
 	size_t n = text_bytes(text);
+	uint64_t until_ns;
 
 	if (there && there->start == wanted->start && there->bytes == wanted->bytes &&
 	    text_bytes(there->text) == n && memcmp(there->text, text, n) == 0)
 		return;                      /* the rundown tells what is known already */
-	nretired = make_place(c, wanted->start, wanted->start + wanted->bytes, wanted->from_ns);
-	if (nretired == UINT32_MAX || c->n == DOTNET_METHODS_MAX ||
-	    !shares_take(c->shares, c->share, n))
+	if (!make_place(c, m.start, m.start + m.bytes, m.from_ns, &until_ns) && rundown)
+		m.from_ns = 0;
+	if (!shares_take(c->shares, c->share, n))
 		return;
-	if (c->n == room &&
-	    (!shares_take(c->shares, c->share, (room ? room : 64) * sizeof(*c->methods)) ||
-	     ARRAY_ROOM(c->methods, c->room, c->n + 1))) {
+	m.text = malloc(n);
+	if (!m.text) {
 		shares_give_back(c->shares, c->share, n);
 		return;
 	}
-	c->methods[c->n] = *wanted;
-	if (rundown && !nretired)
-		c->methods[c->n].from_ns = 0;
-	c->methods[c->n].text = malloc(n);
-	if (!c->methods[c->n].text) {
-		shares_give_back(c->shares, c->share, n);
-		return;
-	}
-	memcpy(c->methods[c->n++].text, text, n);
-	if (c->n - c->nsorted > UNSORTED_MAX && c->n - c->nsorted > c->nsorted / 16)
-		sort_methods(c);
+	memcpy(m.text, text, n);
+	/* Told of after what came later, by another thread: it was there until then. */
+	if (until_ns != UINT64_MAX)
+		retire(c, &m, until_ns);
+	else if (!put_method(c, &m))
+		forget_method(c, &m);
 }
 
 /* u64 method, u64 module, u64 start, u32 bytes, u32 token, u32 flags, namespace, name, signature */
@@ -248,7 +295,7 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 			 bool rundown)
 {
 	const uint8_t *at = e->payload, *end = at + e->payload_bytes;
-	struct dotnet_method m = {0}, *there;
+	struct dotnet_method m = {0};
 	char text[2 * DOTNET_TEXT_BYTES + 2], signature[DOTNET_TEXT_BYTES];
 	const char *parameters;
 	size_t n;
@@ -263,9 +310,7 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 		return;
 	m.from_ns = time_ns;
 	if (e->meta->event_id == METHOD_ID_2 && !rundown) {
-		there = find_method(c, m.start);
-		if (there && there->start == m.start)
-			retire(c, there, time_ns);
+		unload(c, m.start, time_ns);
 		return;
 	}
 	at += 36;

@@ -6,6 +6,11 @@
 #include <string.h>
 
 #define ANSWER_NS (20 * NS_PER_MS)          /* on a busy machine a thread may begin that late */
+/*
+ * All samples of a drain follow one another within some ms: without an answer none of them would
+ * have names. Rings hold 500 ms.
+ */
+#define PATIENCE_NS (60 * NS_PER_MS)
 
 struct read_job {
 	struct job job;
@@ -101,11 +106,13 @@ int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err)
 		return err_memory(err, "for reading memory");
 	r->log = log;
 	rc = pool_new("memory", 1, OS_PRIORITY_HIGH, &r->pool, err);
-	if (rc)
+	if (rc) {
 		free(r);
-	else
-		*out = r;
-	return rc;
+		return rc;
+	}
+	pool_set_patience(r->pool, PATIENCE_NS);
+	*out = r;
+	return 0;
 }
 
 void proc_reader_free(struct proc_reader *r)

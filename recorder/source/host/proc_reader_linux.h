@@ -1,7 +1,7 @@
 /*
  * Reads memory of other processes for a thread that must not hang: a page of a process may lie in
  * a file whose server is gone. A job of a pool reads (base/pool.h); the caller waits for 20 ms at
- * most.
+ * most, and for 60 ms more, a tenth of the time, when the thread that reads is late.
  *
  * One thread, the owner, calls these functions.
  */

@@ -301,6 +301,30 @@ TEST(a_subject_is_not_blamed_for_a_thread_that_came_late)
 	gate_free(&g);
 }
 
+TEST(a_patient_pool_waits_once_for_a_job_that_was_late)
+{
+	struct pool *p = new_pool();
+	struct job *before;
+	struct gate g;
+
+	gate_init(&g);
+	pool_set_patience(p, LONG_NS);
+	before = new_job(&g, true);
+	pool_put(p, before);
+	await(&g, &g.entered, 1);
+	assert_false(pool_ask(p, 1, new_job(&g, false), NS_PER_MS));   /* does not begin */
+	open_gate(&g);
+	assert_true(ask(p, 1, &g, false));           /* it is done before this begins */
+	g.open = false;
+	assert_false(ask(p, 1, &g, true));
+	assert_false(ask(p, 2, &g, false));          /* does not wait: it is too soon */
+	open_gate(&g);
+	job_drop(before);
+	pool_free(p);
+	await(&g, &g.left, 4);
+	gate_free(&g);
+}
+
 TEST(nobody_is_asked_while_four_threads_hang)
 {
 	static struct gate g;
@@ -353,6 +377,7 @@ int main(void)
 		cmocka_unit_test(jobs_that_have_not_begun_are_dropped_with_the_pool),
 		cmocka_unit_test(a_subject_that_does_not_answer_is_left_alone_until_it_does),
 		cmocka_unit_test(a_subject_is_not_blamed_for_a_thread_that_came_late),
+		cmocka_unit_test(a_patient_pool_waits_once_for_a_job_that_was_late),
 		cmocka_unit_test(nobody_is_asked_while_four_threads_hang),
 		cmocka_unit_test(a_pool_without_memory_is_refused_or_works),
 	};

@@ -247,6 +247,40 @@ TEST(code_is_that_of_the_time_of_the_sample)
 	is_named(&out[1], "?");
 }
 
+/* The thread that drops code is not the one that makes it; each one's events come together. */
+TEST(that_code_went_is_told_after_what_took_its_place)
+{
+	learn_method(143, 0x1000, "First");
+	now_ns = 3000;
+	learn_method(143, 0x1000, "Second");
+	now_ns = 2000;
+	learn_method(144, 0x1000, "First");
+	now_ns = 3500;
+	frames_of(0x1010, 0x1010, NULL);
+	is_named(&out[0], "!App.Thrower.Second");
+	now_ns = 2500;                               /* it may have been neither of them */
+	frames_of(0x1010, 0x1010, NULL);
+	is_named(&out[0], "?");
+	now_ns = 1500;
+	frames_of(0x1010, 0x1010, NULL);
+	is_named(&out[0], "!App.Thrower.First");
+}
+
+TEST(code_that_is_told_after_newer_code_was_there_until_then)
+{
+	now_ns = 3000;
+	learn_method(143, 0x1080, "Second");
+	now_ns = 1000;
+	learn_method(143, 0x1000, "First");
+	frames_of(0x1010, 0x1090, NULL);
+	is_named(&out[0], "!App.Thrower.First");
+	is_named(&out[1], "!App.Thrower.First");
+	now_ns = 3000;
+	frames_of(0x1010, 0x1090, NULL);
+	is_named(&out[0], "?");
+	is_named(&out[1], "!App.Thrower.Second");
+}
+
 /* That it went was not told: a method that covers another takes its place. */
 TEST(code_over_other_code_takes_its_place)
 {
@@ -429,6 +463,8 @@ int main(void)
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
 		WITH_PROGRAM(code_is_that_of_the_time_of_the_sample),
 		WITH_PROGRAM(code_over_other_code_takes_its_place),
+		WITH_PROGRAM(that_code_went_is_told_after_what_took_its_place),
+		WITH_PROGRAM(code_that_is_told_after_newer_code_was_there_until_then),
 		WITH_PROGRAM(frames_of_samples_in_generated_code_get_their_names),
 		WITH_PROGRAM(frames_of_samples_in_precompiled_code_get_their_names),
 		WITH_PROGRAM(what_was_sampled_before_it_was_told_gets_its_name_later),
