@@ -407,19 +407,13 @@ static int add_functions(struct building *b, struct image *m, uint64_t file_at)
 static int add_image(struct building *b, uint64_t file_at, uint64_t bytes)
 {
 	struct image m = {.n = (uint32_t)bytes};
-	uint8_t *read = NULL;
-	int rc = 0;
+	struct bytes_part part;
+	int rc;
 
 	if (bytes < 64 || bytes > R2R_IMAGE_MAX_BYTES)
 		return 0;
-	if (b->in->memory) {
-		m.b = b->in->memory + file_at;
-	} else {
-		m.b = read = malloc(bytes);
-		if (!read)
-			return err_memory(b->err, "for an image with precompiled methods");
-		rc = bytes_read(b->in, file_at, read, (size_t)bytes, "a .NET image", b->err);
-	}
+	rc = bytes_take(b->in, file_at, (size_t)bytes, "a .NET image", &part, b->err);
+	m.b = part.at;
 	if (!rc && read_image(&m)) {
 		m.names = calloc((size_t)m.metadata.nmethods + 1, sizeof(*m.names));
 		if (!m.names)
@@ -431,7 +425,7 @@ static int add_image(struct building *b, uint64_t file_at, uint64_t bytes)
 	clr_metadata_free(&m.metadata);
 	free(m.entries);
 	free(m.names);
-	free(read);
+	bytes_drop(&part);
 	return rc;
 }
 
