@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* To sleep and wake up costs some 50 us in a virtual machine: a short job is done before that. */
-#define SPIN_NS 20000u
-
 #define ALONE_MIN_NS (50 * NS_PER_MS)        /* once late: perhaps the machine was just busy */
 #define ALONE_NS (2 * NS_PER_SEC)            /* doubled up to this when it is late again */
 #define ALONE_FORGET_NS (10 * NS_PER_SEC)
@@ -264,14 +261,6 @@ void pool_put(struct pool *p, struct job *job)
 	os_mutex_unlock(p->lock);
 }
 
-static void spin(const struct job *job)
-{
-	uint64_t start_ns = os_now_ns();
-
-	while (!job_done(job) && os_now_ns() - start_ns < SPIN_NS)
-		;
-}
-
 bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
 {
 	uint64_t start_ns = os_now_ns(), now_ns;
@@ -359,8 +348,8 @@ bool pool_ask(struct pool *p, uint64_t subject, struct job *job, uint64_t timeou
 		return false;
 	}
 	pool_put(p, job);
-	spin(job);
-	if (job_done(job) || pool_wait(p, job, timeout_ns))
+	/* At once: where all CPUs are busy, the answering thread runs on the one this frees. */
+	if (pool_wait(p, job, timeout_ns))
 		return true;
 	leave_alone(p, subject, job, timeout_ns);
 	return false;

@@ -105,16 +105,29 @@ static bool is_kept(const struct builder *b, unsigned table)
 }
 
 /*
- * The text of a name; "" when its string table is too large for memory. Tables are loaded when
- * first needed: the .dynsym table of an unstripped program never is.
+ * The text of a name, which ends at a NUL or after *left bytes; none when its string table is too
+ * large. A table that is not in memory is loaded when first needed: the .dynsym table of an
+ * unstripped program never is.
  */
-static const char *text_of(struct builder *b, uint32_t name)
+static const char *text_of(struct builder *b, uint32_t name, size_t *left)
 {
-	unsigned table = name >= ELF_NAME_IN_DYNSYM;
+	const unsigned table = name >= ELF_NAME_IN_DYNSYM;
+	const struct elf_strings *strings = &b->index->strings[table];
+	const struct bytes *in = b->views[table]->in;
+	const uint32_t at = name & ~ELF_NAME_BITS;
 
-	if (!b->names[table] && !b->rc && b->index->strings[table].size <= ELF_STRINGS_MAX_BYTES)
+	*left = at < strings->size ? (size_t)strings->size - at : 0;
+	if (strings->size > ELF_STRINGS_MAX_BYTES) {
+		*left = 0;
+		return NULL;
+	}
+	if (!b->names[table] && in->memory && strings->size <= in->size &&
+	    strings->offset <= in->size - strings->size)
+		return (const char *)in->memory + strings->offset + at;
+	if (!b->names[table] && !b->rc)
 		b->rc = load_names(b, table);
-	return b->names[table] ? b->names[table] + (name & ~ELF_NAME_BITS) : "";
+	*left = b->names[table] ? *left : 0;
+	return b->names[table] ? b->names[table] + at : NULL;
 }
 
 /*
@@ -124,11 +137,12 @@ static const char *text_of(struct builder *b, uint32_t name)
 static bool is_label(struct builder *b, const struct view *v, uint32_t shndx, uint32_t name)
 {
 	const char *text;
+	size_t left;
 
 	if (shndx >= v->head->nsections || !(v->sections[shndx].flags & ELF_SHF_EXECINSTR))
 		return false;
-	text = text_of(b, name);
-	return text[0] && text[0] != '.' && text[0] != '$';
+	text = text_of(b, name, &left);
+	return left && text[0] && text[0] != '.' && text[0] != '$';
 }
 
 static unsigned rank_symbol(unsigned type, unsigned binding)
@@ -319,7 +333,12 @@ static int read_go(struct builder *b, const struct bytes *in)
 
 static size_t underscores(struct builder *b, const struct sort_item *c)
 {
-	return strspn(text_of(b, c->value[1]), "_");
+	size_t left, n = 0;
+	const char *text = text_of(b, c->value[1], &left);
+
+	while (n < left && text[n] == '_')
+		n++;
+	return n;
 }
 
 /*

@@ -26,29 +26,23 @@ struct words {
 	uint32_t n, room;
 };
 
-/* A section's bytes from malloc; NULL = it has none, too many, or no memory (*rc). */
-static uint8_t *load(const struct bytes *in, const struct elf_section *s, int *rc)
+/* A section's bytes; empty = it has none, too many, or no memory (*rc). */
+static struct bytes_part take(const struct bytes *in, const struct elf_section *s, int *rc)
 {
+	struct bytes_part part = {0};
 	struct err ignored;
-	uint8_t *data;
 
-	if (!s->size || s->size > SECTION_MAX_BYTES || s->offset > in->size ||
-	    s->size > in->size - s->offset)
-		return NULL;
-	data = malloc((size_t)s->size);
-	if (!data)
+	if (s->size && s->size <= SECTION_MAX_BYTES &&
+	    bytes_take(in, s->offset, (size_t)s->size, "its stubs", &part, &ignored) == ERR_MEMORY)
 		*rc = ERR_MEMORY;
-	else if (bytes_read(in, s->offset, data, (size_t)s->size, "its stubs", &ignored)) {
-		free(data);
-		data = NULL;
-	}
-	return data;
+	return part;
 }
 
 static int add_words(struct words *w, const struct bytes *in, const struct elf_section *s)
 {
 	int rc = 0;
-	uint8_t *data = load(in, s, &rc);
+	struct bytes_part part = take(in, s, &rc);
+	const uint8_t *data = part.at;
 	uint64_t at;
 
 	for (at = 0; data && !rc && at + RELA_BYTES <= s->size; at += RELA_BYTES) {
@@ -61,7 +55,7 @@ static int add_words(struct words *w, const struct bytes *in, const struct elf_s
 			w->items[w->n++] = (struct sort_item){
 				.key = le64(data + at), .value = {le32(data + at + 12)}};
 	}
-	free(data);
+	bytes_drop(&part);
 	return rc;
 }
 
@@ -92,7 +86,8 @@ static int name_stubs(const struct bytes *in, const struct elf_section *s, const
 {
 	uint32_t each = s->entsize == 8 ? 8 : STUB_BYTES;
 	int rc = 0;
-	uint8_t *data = load(in, s, &rc);
+	struct bytes_part part = take(in, s, &rc);
+	const uint8_t *data = part.at;
 	uint64_t at;
 
 	for (at = 0; data && !rc && at + each <= s->size; at += each) {
@@ -104,7 +99,7 @@ static int name_stubs(const struct bytes *in, const struct elf_section *s, const
 			rc = put(ctx, s->addr + at, each,
 				 le32(symbols + (size_t)found->value[0] * SYMBOL_BYTES));
 	}
-	free(data);
+	bytes_drop(&part);
 	return rc;
 }
 
@@ -117,14 +112,14 @@ int elf_plt_read(const struct bytes *in, const struct elf_head *head,
 	struct words words = {.n = 0};
 	struct elf_section stubs;
 	struct err ignored;
-	uint8_t *symbols;
+	struct bytes_part symbols;
 	uint32_t i;
 	int rc = 0;
 
 	if (!dynsym || !head->is64 || head->machine != MACHINE_X86_64)
 		return 0;
-	symbols = load(in, dynsym, &rc);
-	for (i = 0; symbols && !rc && i < head->nsections; i++)
+	symbols = take(in, dynsym, &rc);
+	for (i = 0; symbols.at && !rc && i < head->nsections; i++)
 		if (sections[i].type == SHT_RELA && sections[i].link == dynsym - sections)
 			rc = add_words(&words, in, &sections[i]);
 	if (!rc && words.n)
@@ -132,12 +127,12 @@ int elf_plt_read(const struct bytes *in, const struct elf_head *head,
 	for (i = 0; words.n && !rc && i < COUNT_OF(names); i++) {
 		rc = elf_section_find(in, head, names[i], &stubs, &ignored);
 		if (!rc)
-			rc = name_stubs(in, &stubs, &words, symbols, dynsym->size / SYMBOL_BYTES,
+			rc = name_stubs(in, &stubs, &words, symbols.at, dynsym->size / SYMBOL_BYTES,
 					put, ctx);
 		else if (rc != ERR_MEMORY)
 			rc = 0;              /* there is none, or it cannot be read */
 	}
 	free(words.items);
-	free(symbols);
+	bytes_drop(&symbols);
 	return rc == ERR_MEMORY ? err_memory(err, "for its stubs") : rc;
 }

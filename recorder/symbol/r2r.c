@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "symbol/r2r_private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #define COMPONENT 0x20u                      /* of a composite image, which is another file */
 #define BLOCK 16u                            /* of elements in a native array */
 #define TYPE_NESTING_MAX 32u
-#define NAME_BYTES 1024u
 #define NO_NAME UINT32_MAX
 #define SCAN_BYTES 65536u
 
@@ -339,23 +337,23 @@ static int by_function(const void *a, const void *b)
 	return x->method < y->method ? -1 : x->method > y->method;
 }
 
-/* Where its name is in the text; NO_NAME = it has none. Module names go without ".dll". */
+/* Where its name is in the text; NO_NAME = it has none. */
 static uint32_t name_of(struct building *b, struct image *m, uint32_t method)
 {
-	const char *module = clr_module_name(&m->metadata);
-	char name[NAME_BYTES];
-	size_t n = strlen(module);
+	const size_t at = b->text.len;
 
 	if (!method || method > m->metadata.nmethods)
 		return NO_NAME;
 	if (m->names[method])
 		return m->names[method];
-	if (!clr_method_name(&m->metadata, method, name, sizeof(name)))
+	clr_put_module_name(&m->metadata, &b->text);
+	buf_putc(&b->text, '!');
+	if (!clr_put_method_name(&m->metadata, method, &b->text)) {
+		b->text.len = at;
 		return NO_NAME;
-	n -= n > 4 && strcmp(module + n - 4, ".dll") == 0 ? 4 : 0;
-	m->names[method] = (uint32_t)b->text.len;
-	buf_printf(&b->text, "%.*s!%s", (int)(n < 200 ? n : 200), module, name);
-	buf_put(&b->text, "", 1);
+	}
+	buf_putc(&b->text, '\0');
+	m->names[method] = (uint32_t)at;
 	return m->names[method];
 }
 
@@ -409,16 +407,13 @@ static int add_functions(struct building *b, struct image *m, uint64_t file_at)
 static int add_image(struct building *b, uint64_t file_at, uint64_t bytes)
 {
 	struct image m = {.n = (uint32_t)bytes};
-	uint8_t *image;
+	struct bytes_part part;
 	int rc;
 
 	if (bytes < 64 || bytes > R2R_IMAGE_MAX_BYTES)
 		return 0;
-	image = malloc(bytes);
-	if (!image)
-		return err_memory(b->err, "for an image with precompiled methods");
-	m.b = image;
-	rc = bytes_read(b->in, file_at, image, (size_t)bytes, "a .NET image", b->err);
+	rc = bytes_take(b->in, file_at, (size_t)bytes, "a .NET image", &part, b->err);
+	m.b = part.at;
 	if (!rc && read_image(&m)) {
 		m.names = calloc((size_t)m.metadata.nmethods + 1, sizeof(*m.names));
 		if (!m.names)
@@ -430,7 +425,7 @@ static int add_image(struct building *b, uint64_t file_at, uint64_t bytes)
 	clr_metadata_free(&m.metadata);
 	free(m.entries);
 	free(m.names);
-	free(image);
+	bytes_drop(&part);
 	return rc;
 }
 

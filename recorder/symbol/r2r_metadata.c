@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,9 +112,21 @@ static uint32_t cell(const struct clr_metadata *m, unsigned table, uint32_t row,
 	return t->width[column] == 4 ? le32(at) : le16(at);
 }
 
-static const char *string_at(const struct clr_metadata *m, uint32_t at)
+/* Its length is at most `most`; it never ends behind the heap, whose file may be changing. */
+static const char *string_at(const struct clr_metadata *m, uint32_t at, size_t most, size_t *n)
 {
-	return at < m->strings_bytes ? (const char *)m->strings + at : "";
+	const size_t left = at < m->strings_bytes ? m->strings_bytes - at : 0;
+
+	*n = left ? strnlen((const char *)m->strings + at, left < most ? left : most) : 0;
+	return *n ? (const char *)m->strings + at : "";
+}
+
+static void put_string(const struct clr_metadata *m, uint32_t at, struct buf *out)
+{
+	size_t n;
+	const char *text = string_at(m, at, CLR_NAME_BYTES, &n);
+
+	buf_put(out, text, n);
 }
 
 /* Types have their methods one after another: each row says its first. */
@@ -185,11 +196,10 @@ void clr_metadata_free(struct clr_metadata *m)
 	free(m->outer_of_type);
 }
 
-bool clr_method_name(const struct clr_metadata *m, uint32_t method, char *out, size_t size)
+bool clr_put_method_name(const struct clr_metadata *m, uint32_t method, struct buf *out)
 {
 	uint32_t chain[NESTING_MAX], n = 0, type;
-	const char *space;
-	size_t at = 0;
+	const size_t before = out->len, most = before + CLR_NAME_BYTES;
 
 	if (!method || method > m->nmethods)
 		return false;
@@ -198,19 +208,26 @@ bool clr_method_name(const struct clr_metadata *m, uint32_t method, char *out, s
 		chain[n++] = type;
 	if (!n)
 		return false;
-	space = string_at(m, cell(m, TYPE, chain[n - 1], 2));
-	out[0] = '\0';
-	if (*space)
-		at = (size_t)snprintf(out, size, "%s.", space);
-	while (n-- && at < size)
-		at += (size_t)snprintf(out + at, size - at, "%s%c",
-				       string_at(m, cell(m, TYPE, chain[n], 1)), n ? '+' : '.');
-	if (at < size)
-		snprintf(out + at, size - at, "%s", string_at(m, cell(m, METHOD, method, 3)));
+	put_string(m, cell(m, TYPE, chain[n - 1], 2), out);
+	if (out->len > before)
+		buf_putc(out, '.');
+	while (n--) {
+		put_string(m, cell(m, TYPE, chain[n], 1), out);
+		buf_putc(out, n ? '+' : '.');
+	}
+	put_string(m, cell(m, METHOD, method, 3), out);
+	if (!out->failed && out->len > most) {
+		out->len = most;
+		out->data[most] = '\0';
+	}
 	return true;
 }
 
-const char *clr_module_name(const struct clr_metadata *m)
+void clr_put_module_name(const struct clr_metadata *m, struct buf *out)
 {
-	return string_at(m, cell(m, MODULE, 1, 1));
+	size_t n;
+	const char *name = string_at(m, cell(m, MODULE, 1, 1), CLR_NAME_BYTES, &n);
+
+	n -= n > 4 && memcmp(name + n - 4, ".dll", 4) == 0 ? 4 : 0;
+	buf_put(out, name, n < CLR_MODULE_BYTES ? n : CLR_MODULE_BYTES);
 }

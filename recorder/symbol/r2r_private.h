@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +36,9 @@ struct clr_metadata {
 /* bytes: borrowed for its life. False: malformed, or no memory; clr_metadata_free() it anyway. */
 bool clr_metadata_open(struct clr_metadata *m, const uint8_t *bytes, uint32_t n);
 void clr_metadata_free(struct clr_metadata *m);
-/* "Namespace.Outer+Inner.Method", cut at size; false = no such method. */
-bool clr_method_name(const struct clr_metadata *m, uint32_t method, char *out, size_t size);
-/* As the file is called: "System.Runtime.dll"; "" = none. */
-const char *clr_module_name(const struct clr_metadata *m);
+#define CLR_NAME_BYTES 1023u
+/* Append "Namespace.Outer+Inner.Method", CLR_NAME_BYTES at most; false = no such method. */
+bool clr_put_method_name(const struct clr_metadata *m, uint32_t method, struct buf *out);
+#define CLR_MODULE_BYTES 200u
+/* Append what the file is called, without ".dll", CLR_MODULE_BYTES at most; nothing = none. */
+void clr_put_module_name(const struct clr_metadata *m, struct buf *out);
