@@ -370,7 +370,8 @@ const struct option_info option_table[] = {
 	{"rule", "TEXT",
 	 "All incidents whose rule has this text in it, as one; with --since 2d only those of the "
 	 "last two days.",
-	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(EXPORT), FIELD(rule_text)},
+	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(EXPORT) | IN(FLEET),
+	 FIELD(rule_text)},
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
@@ -388,6 +389,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_UNIT])},
 	{"pod", "UID", "Only processes of this Kubernetes pod.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_POD])},
+	{"service", "NAME", "Only this service; fleet report lists them.",
+	 OPTION_TEXT, GROUP_SELECT, IN(FLEET), FIELD(home[HOME_SERVICE])},
 	{"service", "NAME", "Only processes that publish this service.name (OpenTelemetry).",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_SERVICE])},
 	{"thread", "TID", "Only this thread.",
@@ -420,10 +423,29 @@ const struct option_info option_table[] = {
 	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s"), .other_names = "since"},
 	{"since", "SEC", "Only incidents of the last 30m, 12h, 2d.",
-	 OPTION_SECONDS, GROUP_SELECT, IN(LIST) | IN(SHIP), FIELD(last_ns),
+	 OPTION_SECONDS, GROUP_SELECT, IN(LIST) | IN(SHIP) | IN(FLEET), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s")},
 	{"host", "NAME", "Only incidents of this machine.",
-	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | IN(REPORT) | IN(EXPORT), FIELD(host)},
+	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | IN(REPORT) | IN(EXPORT) | IN(FLEET),
+	 FIELD(host)},
+	{"at", "URL",
+	 "The database: clickhouse://HOST/DB, clickhouse+http://HOST/DB or "
+	 "postgresql://USER@HOST/DB, with the keys of `recorder help ship`.",
+	 OPTION_TEXT, GROUP_SELECT, IN(FLEET), FIELD(at)},
+	{"version", "TEXT", "Only this version of services.",
+	 OPTION_TEXT, GROUP_SELECT, IN(FLEET), FIELD(release)},
+	{"against", "VERSION|SEC",
+	 "Compare with this version, if --version is given; else with as long a time, so long "
+	 "before: --since 1d --against 7d.",
+	 OPTION_TEXT, GROUP_SELECT, IN(FLEET), FIELD(against)},
+	{"clickhouse", NULL, "schema: for ClickHouse.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(FLEET), FIELD(clickhouse)},
+	{"postgresql", NULL, "schema: for PostgreSQL.",
+	 OPTION_BOOL, GROUP_OUTPUT, IN(FLEET), FIELD(postgresql)},
+	{"cluster", "NAME", "schema: replicated and sharded tables of this ClickHouse cluster.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(FLEET), FIELD(cluster)},
+	{"ttl-days", "DAYS", "schema: remove what is older. 0 = never.",
+	 OPTION_INT, GROUP_OUTPUT, IN(FLEET), FIELD(ttl_days), NUMBER(0, 0, 36500, "days")},
 	{"at", "TIME", "The history from this moment on, for as long as --for says.",
 	 OPTION_TEXT, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(at)},
 	{"against", "yesterday|week|same-hour*N|hour*N|before*N",
@@ -503,7 +525,8 @@ const struct option_info option_table[] = {
 	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
 	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
 	 "with stacks), or those of one event or counter: cache-misses, event:GC/Start.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT) | IN(RUN), FIELD(metric)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT) | IN(RUN) | IN(FLEET),
+	 FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(livestacks)},
@@ -595,7 +618,7 @@ const struct option_info option_table[] = {
 	 "name.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(per_process)},
 	{"rows", "N", "Length of tables; events: end after this many, if it is given.",
-	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
+	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS) | IN(FLEET), FIELD(rows),
 	 NUMBER(20, 1, 1000000, NULL), .other_names = "max"},
 	{"group", "PATTERNS",
 	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
@@ -647,14 +670,14 @@ const struct option_info option_table[] = {
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | CONTROL | REPAIR |
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | IN(FLEET) | CONTROL | REPAIR |
 	 IN(LIST_SESSIONS),
 	 FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
 	 OPTION_TEXT, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) |
-	 IN(EVENTS),
+	 IN(EVENTS) | IN(FLEET),
 	 FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
@@ -765,7 +788,7 @@ const struct option_info option_table[] = {
 	{"help", NULL, "Print this text.",
 	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(help)},
 	{"version", NULL, "Print the program's version.",
-	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(version)},
+	 OPTION_BOOL, GROUP_STORE, ~IN(FLEET), FIELD(version)},
 
 	/* Accepted for PerfView's command lines */
 	UNUSED_BOOL("accept-eula"),
