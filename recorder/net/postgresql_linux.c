@@ -54,10 +54,9 @@ static int load(struct library *lib, struct err *err)
 {
 	const char *missing = library_load("libpq.so.5", names, lib);
 
-	return missing ? err_set(err, ERR_UNSUPPORTED, "libpq is needed, and %s is missing: install "
-				 "libpq5 (Debian), libpq (Fedora) or postgresql-libs (others)",
-				 missing)
-		       : 0;
+	return !missing ? 0 : err_set(err, ERR_UNSUPPORTED, "libpq is needed, and %s is missing: "
+				      "install libpq5 (Debian), libpq (Fedora) or postgresql-libs "
+				      "(others)", missing);
 }
 
 int pg_check(struct err *err)

@@ -85,16 +85,16 @@ static const char postgresql_schema[] =
 static const char make_partition[] =
 "  IF to_regclass(part) IS NOT NULL THEN RETURN; END IF;\n"
 "  EXECUTE format('CREATE TABLE %I (LIKE recorder_samples INCLUDING DEFAULTS)', part);\n"
-"  EXECUTE format('ALTER TABLE recorder_samples ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',\n"
-"                 part, wanted, wanted + 1);\n";
+"  EXECUTE format('ALTER TABLE recorder_samples ATTACH PARTITION %I '\n"
+"                 'FOR VALUES FROM (%L) TO (%L)', part, wanted, wanted + 1);\n";
 
 static void put_postgresql(const struct fleet_schema *s, struct buf *out)
 {
 	buf_puts(out, postgresql_schema);
 	if (s->ttl_days)
 		buf_printf(out, "  IF wanted < current_date - %" PRIu32 " THEN\n"
-			   "    RAISE EXCEPTION 'older than the %" PRIu32 " days that are kept' USING "
-			   "ERRCODE = '22008';\n  END IF;\n", s->ttl_days, s->ttl_days);
+			   "    RAISE EXCEPTION 'older than the %" PRIu32 " days that are kept' "
+			   "USING ERRCODE = '22008';\n  END IF;\n", s->ttl_days, s->ttl_days);
 	buf_puts(out, make_partition);
 	if (s->ttl_days) {
 		buf_printf(out, "  FOR old IN SELECT c.relname FROM pg_inherits i JOIN pg_class c "
@@ -205,7 +205,8 @@ static void put_batches(struct fleet_query *q, const struct fleet_filter *f)
 
 static void put_series(struct fleet_query *q, const struct fleet_filter *f)
 {
-	buf_printf(&q->out, " AND series %s (SELECT series FROM recorder_series WHERE 1 = 1", in(q));
+	buf_printf(&q->out, " AND series %s (SELECT series FROM recorder_series WHERE 1 = 1",
+		   in(q));
 	put_equal(q, "metric", f->metric);
 	put_equal(q, "host", f->host);
 	put_equal(q, "service", f->service);
@@ -351,8 +352,8 @@ void fleet_hosts(struct fleet_query *q)
 		 "AS ns, weight - weight AS weight FROM (SELECT host, until_ns, from_ns, "
 		 "lost AS weight");
 	put_incidents(q, q->filter);
-	buf_puts(&q->out, ") AS i UNION ALL SELECT host, weight - weight AS ns, weight FROM (SELECT "
-		 "series, sum(weight) AS weight");
+	buf_puts(&q->out, ") AS i UNION ALL SELECT host, weight - weight AS ns, weight FROM "
+		 "(SELECT series, sum(weight) AS weight");
 	put_samples(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s) AS u GROUP BY host ORDER BY host", series(q));
 }

@@ -43,7 +43,7 @@ struct fleet_query {
 	struct buf out;
 };
 
-/* uuid, host, rule, reason, signature, trigger_ns, from_ns, until_ns, samples, lost; newest first */
+/* uuid, host, rule, reason, signature, trigger_ns, from_ns, until_ns, samples, lost; by time */
 void fleet_incidents(struct fleet_query *q);
 /* incidents, hosts, ns that their windows last, samples, lost */
 void fleet_totals(struct fleet_query *q);

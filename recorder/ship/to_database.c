@@ -189,7 +189,7 @@ static int stack(struct work *w, const struct incident_sample *s, int64_t *out)
 		if (rc)
 			return rc;
 		*known = hash_of(w->text.data, w->text.len);
-		if (text_table_add(&w->stacks_seen, (const char *)known, sizeof(*known)) == before) {
+		if (text_table_add(&w->stacks_seen, (char *)known, sizeof(*known)) == before) {
 			names = calloc((size_t)w->path.n + 1, sizeof(*names));
 			for (at = w->text.data; names && at < w->text.data + w->text.len;
 			     at += strlen(at) + 1)

@@ -1,126 +1,14 @@
-/*
- * fleet: the incidents of all machines, in the database that `ship` has put them into. Sums are
- * made there (ship/fleet.h); what comes here are the rows of the tables below, and for the spread
- * of the hosts a number for each host and function that is shown.
- */
-#include "cli/cmd.h"
-#include "listing/sheet.h"
+#include "fleet/answer_private.h"
 
-#include "base/array.h"
 #include "base/os.h"
-#include "base/sort.h"
-#include "base/text.h"
-#include "base/text_table.h"
-#include "ship/fleet.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HOSTS_MIN 4u                         /* fewer have no spread to differ from */
-#define SPREADS 3.0                          /* what exceeds so many differs */
-#define SHARE_MIN_PCT 2.0                    /* and so many points of the host's time */
-#define CPUS_MIN 0.005
-
-/* An answer: its fields, row by row. */
-struct grid {
-	const char **cells;
-	uint32_t n, capacity, ncolumns;
-	struct text_table texts;
-};
-
-struct fleet {
-	const struct options *o;
-	struct sheet sheet;
-	struct target target;
-	struct net *net;
-	struct database db;
-	struct fleet_filter filter, base;
-	enum stream stream;
-};
-
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-static int take_row(void *ctx, const char *const *fields, unsigned n, struct err *err)
-{
-	struct grid *g = ctx;
-	uint32_t number, i;
-
-	if (ARRAY_ROOM(g->cells, g->capacity, (size_t)g->n + g->ncolumns))
-		return err_memory(err, "for an answer");
-	for (i = 0; i < g->ncolumns; i++) {
-		const char *text = i < n ? fields[i] : "";
-
-		number = text_table_add(&g->texts, text, strlen(text));
-		if (number == TABLE_NONE)
-			return err_memory(err, "for an answer");
-		g->cells[g->n++] = text_table_get(&g->texts, number);
-	}
-	return 0;
-}
-
-static void grid_free(struct grid *g)
-{
-	free(g->cells);
-	text_table_free(&g->texts);
-	*g = (struct grid){0};
-}
-
-static uint32_t grid_rows(const struct grid *g)
-{
-	return g->ncolumns ? g->n / g->ncolumns : 0;
-}
-
-static const char *text_at(const struct grid *g, uint32_t row, uint32_t column)
-{
-	return g->cells[row * g->ncolumns + column];
-}
-
-static double number_at(const struct grid *g, uint32_t row, uint32_t column)
-{
-	return strtod(text_at(g, row, column), NULL);
-}
-
-static uint64_t count_at(const struct grid *g, uint32_t row, uint32_t column)
-{
-	return strtoull(text_at(g, row, column), NULL, 10);
-}
-
-static struct fleet_query query(const struct fleet *f)
-{
-	return (struct fleet_query){.clickhouse = f->db.clickhouse, .filter = &f->filter,
-				    .rows = f->o->rows};
-}
-
-/* Takes the query's text. */
-static int ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
-	       struct err *err)
-{
-	struct net_answer a = {0};
-	struct err why = {0};
-	int rc = buf_check(&q->out, "a question", err);
-
-	grid_free(out);
-	out->ncolumns = ncolumns;
-	if (!rc) {
-		rc = database_ask(&f->db, q->out.data, take_row, out, &a, &why);
-		if (rc)
-			rc = err_set(err, (enum err_code)rc, "%s: %.400s",
-				     buf_text(&f->target.name), why.text);
-		else if (a.status != 200)
-			rc = err_set(err, ERR_IO, "%s: %.*s (the tables are made by what 'recorder "
-				     "fleet schema' prints)", buf_text(&f->target.name),
-				     (int)(strcspn(buf_text(&a.body), "\r\n") < 350
-					   ? strcspn(buf_text(&a.body), "\r\n") : 350),
-				     buf_text(&a.body));
-	}
-	buf_free(&q->out);
-	net_answer_free(&a);
-	return rc;
-}
+#define SHARE_MIN_PCT 2.0                    /* of a host's time, to differ at all */
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -177,14 +65,14 @@ static void put_incident_json(struct fleet *f, const struct grid *g, uint32_t i)
 
 static int list(struct fleet *f, struct err *err)
 {
-	struct fleet_query q = query(f);
+	struct fleet_query q = fleet_question(f);
 	int widths[LIST_COLUMNS] = {0};
 	struct grid g = {0};
 	uint32_t i;
 	int rc;
 
 	fleet_incidents(&q);
-	rc = ask(f, &q, 10, &g, err);
+	rc = fleet_ask(f, &q, 10, &g, err);
 	for (i = 0; !rc && !f->sheet.json && i < grid_rows(&g); i++)
 		put_incident(f, &g, i, widths, true);
 	for (i = 0; !rc && i < grid_rows(&g); i++) {
@@ -197,123 +85,6 @@ static int list(struct fleet *f, struct err *err)
 		sheet_put(&f->sheet, SHEET_PLAIN, "  there may be more; --rows shows more\n");
 	grid_free(&g);
 	return rc;
-}
-
-/* ---- hosts and their spread ------------------------------------------------------------------ */
-
-/* What each host has of each function: values[function * hosts + host]. */
-struct spread {
-	struct grid hosts;                   /* fleet_hosts() */
-	uint32_t nhosts, nnames;
-	double *values, *scratch;
-};
-
-static void spread_free(struct spread *s)
-{
-	grid_free(&s->hosts);
-	free(s->values);
-	free(s->scratch);
-	*s = (struct spread){0};
-}
-
-static uint32_t index_of(const struct grid *g, const char *text)
-{
-	uint32_t low = 0, high = grid_rows(g), middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (strcmp(text_at(g, middle, 0), text) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < grid_rows(g) && strcmp(text_at(g, low, 0), text) == 0 ? low : UINT32_MAX;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The database sorts by its own locale. */
-static int compare_rows(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* names: of the functions, in column 0; own: their own weight, else inclusive. */
-static int spread_make(struct fleet *f, const struct fleet_filter *filter,
-		       const struct grid *functions, bool own, struct spread *s, struct err *err)
-{
-	struct fleet_query q = query(f);
-	struct grid parts = {0};
-	const char **names;
-	uint32_t i, k, host;
-	int rc;
-
-	q.filter = filter;
-	fleet_hosts(&q);
-	rc = ask(f, &q, 3, &s->hosts, err);
-	if (rc)
-		return rc;
-	s->nhosts = grid_rows(&s->hosts);
-	s->nnames = grid_rows(functions);
-	if (s->nhosts)
-		qsort(s->hosts.cells, s->nhosts, 3 * sizeof(*s->hosts.cells), compare_rows);
-	names = calloc(s->nnames + 1u, sizeof(*names));
-	s->values = calloc((size_t)s->nhosts * s->nnames + 1, sizeof(*s->values));
-	s->scratch = calloc((size_t)s->nhosts + 1, sizeof(*s->scratch));
-	if (!names || !s->values || !s->scratch) {
-		free(names);
-		return err_memory(err, "for hosts");
-	}
-	for (i = 0; i < s->nnames; i++)
-		names[i] = text_at(functions, i, 0);
-	if (s->nnames) {
-		fleet_hosts_of(&q, names, s->nnames);
-		rc = ask(f, &q, 4, &parts, err);
-	}
-	for (i = 0; !rc && i < grid_rows(&parts); i++) {
-		host = index_of(&s->hosts, text_at(&parts, i, 1));
-		for (k = 0; k < s->nnames && strcmp(names[k], text_at(&parts, i, 0)) != 0; k++)
-			;
-		if (k < s->nnames && host != UINT32_MAX)
-			s->values[(size_t)k * s->nhosts + host] = number_at(&parts, i, own ? 2 : 3);
-	}
-	grid_free(&parts);
-	free(names);
-	return rc;
-}
-
-static double median(double *values, uint32_t n)
-{
-	qsort(values, n, sizeof(*values), compare_doubles);
-	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : 0;
-}
-
-/* The median of values, and as their spread 1.4826 medians of what they differ by from it. */
-static double median_and_spread(struct spread *s, const double *values, double *spread)
-{
-	double middle;
-	uint32_t i;
-
-	memcpy(s->scratch, values, s->nhosts * sizeof(*values));
-	middle = median(s->scratch, s->nhosts);
-	for (i = 0; i < s->nhosts; i++)
-		s->scratch[i] = fabs(values[i] - middle);
-	*spread = 1.4826 * median(s->scratch, s->nhosts);
-	return middle;
-}
-
-static uint32_t hosts_with(const struct spread *s, uint32_t name)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < s->nhosts; i++)
-		n += s->values[(size_t)name * s->nhosts + i] > 0;
-	return n;
 }
 
 /* ---- top ------------------------------------------------------------------------------------- */
@@ -389,14 +160,14 @@ static void put_totals(struct fleet *f, const struct grid *g, double whole)
 static int put_functions(struct fleet *f, bool by_self, struct grid *functions, struct spread *s,
 			 struct err *err)
 {
-	struct fleet_query q = query(f);
+	struct fleet_query q = fleet_question(f);
 	char title[40];
 	double whole;
 	uint32_t i;
 	int rc;
 
 	fleet_functions(&q, by_self, 1, 1);
-	rc = ask(f, &q, 5, functions, err);
+	rc = fleet_ask(f, &q, 5, functions, err);
 	if (!rc)
 		rc = spread_make(f, &f->filter, functions, by_self, s, err);
 	if (rc)
@@ -412,31 +183,14 @@ static int put_functions(struct fleet *f, bool by_self, struct grid *functions, 
 	return 0;
 }
 
-/* The first line; ERR_NOT_FOUND where there is nothing. */
-static int ask_totals(struct fleet *f, struct grid *g, struct err *err)
-{
-	struct fleet_query q = query(f);
-	int rc;
-
-	fleet_totals(&q);
-	rc = ask(f, &q, 5, g, err);
-	if (!rc && (!grid_rows(g) || !count_at(g, 0, 0)))
-		rc = err_set(err, ERR_NOT_FOUND, "no such incidents in %s",
-			     buf_text(&f->target.name));
-	return rc;
-}
-
 static int top(struct fleet *f, struct err *err)
 {
 	struct grid totals = {0}, functions = {0};
 	struct spread s = {0};
-	size_t at;
-	int rc = ask_totals(f, &totals, err);
+	int rc = fleet_ask_totals(f, &totals, err);
 
-	at = f->sheet.out.len;
 	if (!rc)
 		rc = put_functions(f, true, &functions, &s, err);
-	(void)at;
 	grid_free(&functions);
 	grid_free(&totals);
 	spread_free(&s);
@@ -448,14 +202,14 @@ static int top(struct fleet *f, struct err *err)
 static int put_signatures(struct fleet *f, struct err *err)
 {
 	char first[OS_TIME_TEXT_BYTES] = "", last[OS_TIME_TEXT_BYTES] = "";
-	struct fleet_query q = query(f);
+	struct fleet_query q = fleet_question(f);
 	struct buf name = {0};
 	struct grid g = {0};
 	uint32_t i, n;
 	int rc;
 
 	fleet_signatures(&q);
-	rc = ask(f, &q, 6, &g, err);
+	rc = fleet_ask(f, &q, 6, &g, err);
 	for (i = 0, n = rc ? 0 : grid_rows(&g) + 1; i < n; i++) {
 		const struct sheet_cell cells[] = {
 			{"row", .text = "signature"},
@@ -491,13 +245,13 @@ static int put_signatures(struct fleet *f, struct err *err)
 
 static int put_services(struct fleet *f, double whole, struct err *err)
 {
-	struct fleet_query q = query(f);
+	struct fleet_query q = fleet_question(f);
 	struct grid g = {0};
 	uint32_t i, n;
 	int rc;
 
 	fleet_services(&q);
-	rc = ask(f, &q, 5, &g, err);
+	rc = fleet_ask(f, &q, 5, &g, err);
 	for (i = 0, n = rc ? 0 : grid_rows(&g) + 1; i < n; i++) {
 		double weight = i ? number_at(&g, i - 1, 3) : 0;
 		const char *version = i ? text_at(&g, i - 1, 1) : "";
@@ -574,7 +328,7 @@ static int report(struct fleet *f, struct err *err)
 {
 	struct grid totals = {0}, functions = {0};
 	struct spread s = {0}, hosts = {0};
-	int rc = ask_totals(f, &totals, err);
+	int rc = fleet_ask_totals(f, &totals, err);
 
 	if (!rc)
 		rc = spread_make(f, &f->filter, &functions, true, &hosts, err);
@@ -592,159 +346,6 @@ static int report(struct fleet *f, struct err *err)
 	grid_free(&functions);
 	spread_free(&s);
 	spread_free(&hosts);
-	return rc;
-}
-
-/* ---- diff ------------------------------------------------------------------------------------ */
-
-/* Mean of what each host has a second, and the variance of that mean. NaN of one host. */
-static double mean_rate(const struct spread *s, uint32_t name, double *variance)
-{
-	double sum = 0, squares = 0, seconds = 0, value, mean;
-	uint32_t i;
-
-	for (i = 0; i < s->nhosts; i++) {
-		sum += s->values[(size_t)name * s->nhosts + i];
-		seconds += number_at(&s->hosts, i, 1);
-	}
-	mean = seconds > 0 ? sum / seconds : 0;
-	for (i = 0; i < s->nhosts; i++) {
-		double ns = number_at(&s->hosts, i, 1);
-
-		value = ns > 0 ? s->values[(size_t)name * s->nhosts + i] / ns : 0;
-		squares += (value - mean) * (value - mean);
-	}
-	*variance = s->nhosts > 1 ? squares / (s->nhosts - 1) / s->nhosts : (double)NAN;
-	return mean;
-}
-
-static void put_change(struct fleet *f, const char *name, double base, double test, double spread,
-		       bool is_heading)
-{
-	const struct sheet_cell cells[] = {
-		{"row", .text = "function"},
-		{"name", name, .kind = SHEET_NAME, .text = name},
-		{"base_cpus", "BASE CPUS", 10, SHEET_NUMBER, .v = base, .digits = 4},
-		{"test_cpus", "TEST CPUS", 11, SHEET_NUMBER, .v = test, .digits = 4},
-		{"change_cpus", "CHANGE", 10, SHEET_NUMBER, .v = test - base, .digits = 4},
-		{"spread_cpus", "SPREAD", 10, SHEET_NUMBER, .v = spread, .digits = 4},
-	};
-
-	(is_heading ? sheet_heading : sheet_row)(&f->sheet, cells, COUNT_OF(cells));
-}
-
-static int put_changes(struct fleet *f, bool by_self, double per, double base_per, struct err *err)
-{
-	struct spread test = {0}, base = {0};
-	struct fleet_query q = query(f);
-	struct grid functions = {0};
-	uint32_t i, within = 0;
-	double x, y, vx, vy, spread;
-	int rc;
-
-	q.base = &f->base;
-	fleet_functions(&q, by_self, per, base_per);
-	rc = ask(f, &q, 5, &functions, err);
-	if (!rc)
-		rc = spread_make(f, &f->filter, &functions, by_self, &test, err);
-	if (!rc)
-		rc = spread_make(f, &f->base, &functions, by_self, &base, err);
-	if (!rc)
-		put_change(f, by_self ? "FUNCTION, ITS OWN TIME" : "FUNCTION, INCLUSIVE", 0, 0, 0,
-			   true);
-	for (i = 0; !rc && i < grid_rows(&functions); i++) {
-		x = mean_rate(&base, i, &vx);
-		y = mean_rate(&test, i, &vy);
-		spread = sqrt(vx + vy);
-		if (fabs(y - x) < CPUS_MIN || fabs(y - x) <= SPREADS * spread)
-			within++;
-		else
-			put_change(f, text_at(&functions, i, 0), x, y, spread, false);
-	}
-	if (!rc && within && !f->sheet.json)
-		sheet_put(&f->sheet, SHEET_PLAIN, "  %u of %u differ by less than 0.005 CPUs, or than "
-			  "three times the spread of the hosts\n", within, grid_rows(&functions));
-	grid_free(&functions);
-	spread_free(&test);
-	spread_free(&base);
-	return rc;
-}
-
-/* "7d", "12h" as ns; 0 = it is none. */
-static uint64_t duration_ns(const char *text)
-{
-	static const char units_of_time[] = "smhd";
-	static const uint32_t seconds[] = {1, 60, 3600, 86400};
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-	const char *unit = *end ? strchr(units_of_time, *end) : NULL;
-
-	if (!isdigit((unsigned char)*text) || n > 100000000 || (*end && (!unit || end[1])))
-		return 0;
-	return n * (uint64_t)(unit ? seconds[unit - units_of_time] : 1) * NS_PER_SEC;
-}
-
-/* What the base is, by --against. */
-static int choose_base(struct fleet *f, struct err *err)
-{
-	const char *against = f->o->against;
-	uint64_t ns = against ? duration_ns(against) : 0;
-
-	f->base = f->filter;
-	if (!against)
-		return err_set(err, ERR_USAGE, "fleet diff: with what? --version 2.1 --against 2.0, or "
-			       "--since 1d --against 7d");
-	if (f->filter.release) {
-		f->base.release = against;
-		return 0;
-	}
-	if (!ns || !f->filter.from_wall_ns || ns > f->filter.from_wall_ns)
-		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs --version, "
-			       "and a time, such as 7d, --since", against);
-	f->filter.until_wall_ns = os_wall_ns();
-	f->base.from_wall_ns -= ns;
-	f->base.until_wall_ns = f->filter.until_wall_ns - ns;
-	return 0;
-}
-
-static int diff(struct fleet *f, struct err *err)
-{
-	const struct fleet_filter test = f->filter;
-	struct grid of_test = {0}, of_base = {0};
-	char text[4][NUMBER_BYTES];
-	int rc = choose_base(f, err);
-
-	if (!rc)
-		rc = ask_totals(f, &of_test, err);
-	if (!rc) {
-		struct fleet_filter both = f->filter;
-
-		f->filter = f->base;
-		rc = ask_totals(f, &of_base, err);
-		f->filter = both;
-		if (rc == ERR_NOT_FOUND)
-			err_set(err, ERR_NOT_FOUND, "there is nothing to compare with (--against %s) "
-				"in %s", f->o->against, buf_text(&f->target.name));
-	}
-	if (!rc && !f->sheet.json) {
-		sheet_line(&f->sheet, "Base", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
-			   text_count(count_at(&of_base, 0, 0), text[0]),
-			   text_count(count_at(&of_base, 0, 1), text[1]),
-			   text_seconds(number_at(&of_base, 0, 2) / 1e9, text[2]));
-		sheet_line(&f->sheet, "Test", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
-			   text_count(count_at(&of_test, 0, 0), text[0]),
-			   text_count(count_at(&of_test, 0, 1), text[1]),
-			   text_seconds(number_at(&of_test, 0, 2) / 1e9, text[2]));
-	}
-	if (!rc)
-		rc = put_changes(f, false, fmax(number_at(&of_test, 0, 2), 1),
-				 fmax(number_at(&of_base, 0, 2), 1), err);
-	if (!rc)
-		rc = put_changes(f, true, fmax(number_at(&of_test, 0, 2), 1),
-				 fmax(number_at(&of_base, 0, 2), 1), err);
-	f->filter = test;
-	grid_free(&of_test);
-	grid_free(&of_base);
 	return rc;
 }
 
@@ -774,8 +375,8 @@ static int open_fleet(struct fleet *f, struct err *err)
 	const struct options *o = f->o;
 	int rc;
 
-	f->stream = cmd_stream(o);
-	if (!target_takes_stream(f->stream))
+	f->stream = o->metric ? stream_from_text(o->metric) : STREAM_CPU;
+	if (f->stream == STREAMS_MAX || !target_takes_stream(f->stream))
 		return err_set(err, ERR_USAGE, "--metric %.60s: it is not sent to databases",
 			       o->metric);
 	f->filter = (struct fleet_filter){
@@ -785,11 +386,11 @@ static int open_fleet(struct fleet *f, struct err *err)
 	if (o->last_ns != OPTION_NO_TIME)
 		f->filter.from_wall_ns = os_wall_ns() - (uint64_t)o->last_ns;
 	if (!o->at)
-		return err_set(err, ERR_USAGE, "fleet: which database? --at clickhouse://HOST/DB or "
-			       "--at postgresql://USER@HOST/DB");
+		return err_set(err, ERR_USAGE, "fleet: which database? --at clickhouse://HOST/DB "
+			       "or --at postgresql://USER@HOST/DB");
 	if (strncmp(o->at, "s3://", 5) == 0)
-		return err_set(err, ERR_USAGE, "a bucket is no database: list, show, report, export, "
-			       "diff and events read it: --store %.200s", o->at);
+		return err_set(err, ERR_USAGE, "a bucket is no database: list, show, report, "
+			       "export, diff and events read it: --store %.200s", o->at);
 	rc = target_parse(o->at, &f->target, err);
 	if (!rc && !f->target.kind->database)
 		rc = err_set(err, ERR_USAGE, "%.200s is no database; there are clickhouse:// and "
@@ -805,12 +406,12 @@ static int open_fleet(struct fleet *f, struct err *err)
 	return rc;
 }
 
-int cmd_fleet(const struct options *o, struct err *err)
+int fleet_run(const struct options *o, struct err *err)
 {
 	static const struct {
 		const char *name;
 		int (*run)(struct fleet *f, struct err *err);
-	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", diff}};
+	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", fleet_diff}};
 	struct fleet f = {.o = o};
 	unsigned i;
 	int rc;
