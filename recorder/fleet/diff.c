@@ -75,8 +75,9 @@ static int put_changes(struct fleet *f, bool by_self, double per, double base_pe
 			put_change(f, text_at(&functions, i, 0), x, y, spread, false);
 	}
 	if (!rc && within && !f->sheet.json)
-		sheet_put(&f->sheet, SHEET_PLAIN, "  %u of %u differ by less than 0.005 CPUs, or than "
-			  "three times the spread of the hosts\n", within, grid_rows(&functions));
+		sheet_put(&f->sheet, SHEET_PLAIN, "  %u of %u differ by less than 0.005 CPUs, or "
+			  "than three times the spread of the hosts\n", within,
+			  grid_rows(&functions));
 	grid_free(&functions);
 	spread_free(&test);
 	spread_free(&base);
@@ -105,26 +106,34 @@ static int choose_base(struct fleet *f, struct err *err)
 
 	f->base = f->filter;
 	if (!against)
-		return err_set(err, ERR_USAGE, "fleet diff: with what? --version 2.1 --against 2.0, or "
-			       "--since 1d --against 7d");
+		return err_set(err, ERR_USAGE, "fleet diff: with what? --version 2.1 --against "
+			       "2.0, or --since 1d --against 7d");
 	if (f->filter.release) {
 		f->base.release = against;
 		return 0;
 	}
 	if (!ns || !f->filter.from_wall_ns || ns > f->filter.from_wall_ns)
-		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs --version, "
-			       "and a time, such as 7d, --since", against);
+		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs "
+			       "--version, and a time, such as 7d, --since", against);
 	f->filter.until_wall_ns = os_wall_ns();
 	f->base.from_wall_ns -= ns;
 	f->base.until_wall_ns = f->filter.until_wall_ns - ns;
 	return 0;
 }
 
+static void put_side(struct fleet *f, const char *label, const struct grid *g)
+{
+	char text[3][NUMBER_BYTES];
+
+	sheet_line(&f->sheet, label, SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
+		   text_count(count_at(g, 0, 0), text[0]), text_count(count_at(g, 0, 1), text[1]),
+		   text_seconds(number_at(g, 0, 2) / 1e9, text[2]));
+}
+
 int fleet_diff(struct fleet *f, struct err *err)
 {
 	const struct fleet_filter test = f->filter;
 	struct grid of_test = {0}, of_base = {0};
-	char text[4][NUMBER_BYTES];
 	int rc = choose_base(f, err);
 
 	if (!rc)
@@ -136,18 +145,12 @@ int fleet_diff(struct fleet *f, struct err *err)
 		rc = fleet_ask_totals(f, &of_base, err);
 		f->filter = both;
 		if (rc == ERR_NOT_FOUND)
-			err_set(err, ERR_NOT_FOUND, "there is nothing to compare with (--against %s) "
-				"in %s", f->o->against, buf_text(&f->target.name));
+			err_set(err, ERR_NOT_FOUND, "there is nothing to compare with (--against "
+				"%s) in %s", f->o->against, buf_text(&f->target.name));
 	}
 	if (!rc && !f->sheet.json) {
-		sheet_line(&f->sheet, "Base", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
-			   text_count(count_at(&of_base, 0, 0), text[0]),
-			   text_count(count_at(&of_base, 0, 1), text[1]),
-			   text_seconds(number_at(&of_base, 0, 2) / 1e9, text[2]));
-		sheet_line(&f->sheet, "Test", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
-			   text_count(count_at(&of_test, 0, 0), text[0]),
-			   text_count(count_at(&of_test, 0, 1), text[1]),
-			   text_seconds(number_at(&of_test, 0, 2) / 1e9, text[2]));
+		put_side(f, "Base", &of_base);
+		put_side(f, "Test", &of_test);
 	}
 	if (!rc)
 		rc = put_changes(f, false, fmax(number_at(&of_test, 0, 2), 1),
