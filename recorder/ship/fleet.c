@@ -299,7 +299,8 @@ void fleet_functions(struct fleet_query *q, bool by_self, double per, double bas
 {
 	const char *by = by_self ? "self" : "inclusive";
 
-	buf_printf(&q->out, "SELECT name, sum(CASE WHEN name = leaf THEN test ELSE 0 END) AS "
+	buf_printf(&q->out, "SELECT name, test_self, test_inclusive, base_self, base_inclusive "
+		   "FROM (SELECT name, sum(CASE WHEN name = leaf THEN test ELSE 0 END) AS "
 		   "test_self, sum(test) AS test_inclusive, sum(CASE WHEN name = leaf THEN base "
 		   "ELSE 0 END) AS base_self, sum(base) AS base_inclusive FROM (SELECT %s, test, "
 		   "base FROM (SELECT stack, sum(test) AS test, sum(base) AS base FROM ("
@@ -313,7 +314,8 @@ void fleet_functions(struct fleet_query *q, bool by_self, double per, double bas
 		put_samples(q, q->base);
 		buf_puts(&q->out, " GROUP BY stack");
 	}
-	buf_printf(&q->out, ") AS both_sides GROUP BY stack)%s) AS f GROUP BY name ORDER BY ",
+	buf_printf(&q->out, ") AS both_sides GROUP BY stack)%s) AS f GROUP BY name) AS g "
+		   "ORDER BY ",
 		   stacks(q));
 	if (q->base)
 		buf_printf(&q->out, "abs(test_%s / %.3f - base_%s / %.3f) DESC", by, per, by,
