@@ -400,7 +400,7 @@ static int open_fleet(struct fleet *f, struct err *err)
 	if (!rc && f->target.kind->database == DATABASE_CLICKHOUSE)
 		rc = net_open(&f->net, err);
 	if (!rc && database_open(&f->db, &f->target, f->net, err)) {
-		err_prefix(err, buf_text(&f->target.name));
+		err_prefix(err, "%s", buf_text(&f->target.name));
 		rc = err ? err->code : ERR_IO;
 	}
 	return rc;

@@ -89,7 +89,7 @@ questions()
 	check "${what}_for_people" eval 'fleet report | grep -q "^Fleet  *20 incidents of 5 hosts"'
 	check "${what}_tells_two_versions_apart" expect_exit 3 \
 		fleet diff --host web5 --version 2.0 --against 9.9
-	# 9.85 s of 33.483 s of each host, and nothing: an incident without samples is of no version.
+	# 9.85 s of 33.483 s of each host, and nothing: without samples there is no version.
 	fleet diff --version 2.0 --against 0201020300000000 --json >report
 	check "${what}_compares_them" jq -se 'map(select(.name == "server!burn_alpha")) |
 		last | .base_cpus > 0.2941 and .base_cpus < 0.2943 and .test_cpus == 0' report
