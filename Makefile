@@ -74,12 +74,13 @@ uses_http     := base model store export engine
 uses_ship     := base model net store export
 uses_screen   := base model
 uses_listing  := base model triggers source export analysis options
+uses_fleet    := base model net ship listing options
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
-uses_cli      += list analysis options engine http ship screen listing stackfile
+uses_cli      += list analysis options engine http ship screen listing stackfile fleet
 
 ROOMS := base model net unwind managed hotspot python node symbol triggers store export source \
          host ring runtime probe jvm perf etw etl dotnet counter log process stopped dump perfdata \
-         stackfile list analysis options engine http ship screen listing cli
+         stackfile list analysis options engine http ship screen listing fleet cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))

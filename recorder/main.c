@@ -40,6 +40,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_SALVAGE] = cmd_salvage,
 	[CMD_SYMBOLIZE] = cmd_symbolize,
 	[CMD_SHIP] = cmd_ship,
+	[CMD_FLEET] = cmd_fleet,
 	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_STACKS] = cmd_stacks,

@@ -33,6 +33,7 @@ int cmd_remark(const struct options *o, struct err *err);
 int cmd_salvage(const struct options *o, struct err *err);
 int cmd_symbolize(const struct options *o, struct err *err);
 int cmd_ship(const struct options *o, struct err *err);
+int cmd_fleet(const struct options *o, struct err *err);
 int cmd_events(const struct options *o, struct err *err);
 int cmd_counters(const struct options *o, struct err *err);
 int cmd_stacks(const struct options *o, struct err *err);

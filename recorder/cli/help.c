@@ -23,6 +23,7 @@ enum { COLUMNS = 79, COLUMNS_MIN = 40, COLUMNS_MAX = 100, MAN_COLUMNS = 78 };
 static const char *const topics[] = {
 	topic_triggers, topic_live, topic_export, topic_windows, topic_linux, topic_runtimes,
 	topic_thread_time, topic_memory, topic_evidence, topic_history, topic_http, topic_ship,
+	topic_fleet,
 	topic_privileges, topic_security, topic_store, topic_conf,
 	NULL,
 };

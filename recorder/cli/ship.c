@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "engine/engine.h"
+#include "fleet/fleet.h"
 #include "ship/follow.h"
 #include "ship/mirror.h"
 #include "ship/ship.h"
@@ -78,6 +79,11 @@ int cmd_ship(const struct options *o, struct err *err)
 	buf_free(&path);
 	buf_free(&status);
 	return rc;
+}
+
+int cmd_fleet(const struct options *o, struct err *err)
+{
+	return fleet_run(o, err);
 }
 
 /* ---- reading back ---------------------------------------------------------------------------- */

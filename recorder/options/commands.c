@@ -317,6 +317,22 @@ const struct command_info command_table[COMMANDS] = {
 "recorder ship 7 --to 'https://user.example/incidents/;Auth=/etc/recorder/auth'\n"
 "recorder ship --all --since 2d --to 'https://user.example/in;Format=pprof'\n",
 	},
+	[CMD_FLEET] = {
+		"fleet", OPERAND_PATTERN, "list|top|report|diff|schema",
+		"ask a database about the incidents of all machines",
+		.about =
+"Asks ClickHouse or PostgreSQL, where `ship` has put them; `schema` prints the statements that\n"
+"make their tables. list: the incidents. top: functions by CPU time over all hosts. report: the\n"
+"same, and incidents with the same signature, services and their versions, and hosts that differ\n"
+"from the rest. diff: what changed from another version, or from as long a time before: what\n"
+"exceeds three times the spread of the hosts. `recorder help fleet` says how to set it up.\n",
+		.examples =
+"recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery\n"
+"recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
+"recorder fleet top --at postgresql://reader@db.example/recorder --service checkout\n"
+"recorder fleet diff --at clickhouse://ch.example/recorder --version 2.1 --against 2.0\n"
+"recorder fleet diff --at clickhouse://ch.example/recorder --since 1d --against 7d\n",
+	},
 	[CMD_EVENTS] = {
 		"events", OPERAND_PATTERN, "[PATTERN]",
 		"list or watch events that rules can name; read those of a trace",

@@ -57,6 +57,7 @@ enum command {
 	CMD_SALVAGE,
 	CMD_SYMBOLIZE,
 	CMD_SHIP,
+	CMD_FLEET,
 	CMD_EVENTS,
 	CMD_COUNTERS,
 	CMD_STACKS,
@@ -116,7 +117,7 @@ struct rule_list {
 };
 
 enum {
-	OPTIONS_MAX = 224,                   /* rows of the table */
+	OPTIONS_MAX = 256,                   /* rows of the table */
 	OPTION_VALUE_MAX = 4096,             /* bytes of one value */
 	OPTION_IDS_MAX = 4096,               /* numbers of one list */
 };
@@ -176,6 +177,9 @@ struct options {
 	struct text_list ship, ship_to;      /* targets: of the recorder; of ship */
 	bool due;                            /* of ship: as the recorder does it */
 	char *host;                          /* of list, report...; NULL = any */
+	char *release, *cluster;             /* of fleet */
+	bool clickhouse, postgresql;         /* of fleet schema: which */
+	uint32_t ttl_days;
 	char *service_name;                  /* NULL = "recorder" */
 
 	/* which incident, and which part of it */

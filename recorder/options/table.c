@@ -20,6 +20,7 @@
 /* What also reads the history. */
 #define WINDOW (ONE_INCIDENT | IN(SNAPSHOT) | IN(DIFF) | IN(EVENTS))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(NOTE) | IN(UNPIN))
+#define SETS (IN(REPORT) | IN(EXPORT))
 #define CONTROL \
 	(IN(STATUS) | IN(SNAPSHOT) | IN(MARK) | IN(RELOAD) | IN(STOP) | IN(ABORT))
 #define REPAIR (IN(VERIFY) | IN(SALVAGE) | IN(SYMBOLIZE))
@@ -59,6 +60,8 @@ const struct short_option short_options[] = {
 };
 
 /* An option of PerfView that has no counterpart here. */
+#define OF_FLEET(name, unit, kind, field, text) \
+	{name, unit, text, OPTION_##kind, GROUP_SELECT, IN(FLEET), FIELD(field)}
 #define UNUSED_BOOL(name) \
 	{name, NULL, NULL, OPTION_BOOL, GROUP_PERFVIEW, RECORDING, RECORDING, FIELD(ignored_bool)}
 #define UNUSED_INT(name, unit) \
@@ -370,7 +373,7 @@ const struct option_info option_table[] = {
 	{"rule", "TEXT",
 	 "All incidents whose rule has this text in it, as one; with --since 2d only those of the "
 	 "last two days.",
-	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(EXPORT), FIELD(rule_text)},
+	 OPTION_TEXT, GROUP_SELECT, SETS | IN(FLEET), FIELD(rule_text)},
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
@@ -388,6 +391,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_UNIT])},
 	{"pod", "UID", "Only processes of this Kubernetes pod.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_POD])},
+	OF_FLEET("service", "NAME", TEXT, home[HOME_SERVICE], "Only this one; see fleet report."),
 	{"service", "NAME", "Only processes that publish this service.name (OpenTelemetry).",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_SERVICE])},
 	{"thread", "TID", "Only this thread.",
@@ -420,10 +424,18 @@ const struct option_info option_table[] = {
 	 OPTION_SECONDS, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s"), .other_names = "since"},
 	{"since", "SEC", "Only incidents of the last 30m, 12h, 2d.",
-	 OPTION_SECONDS, GROUP_SELECT, IN(LIST) | IN(SHIP), FIELD(last_ns),
+	 OPTION_SECONDS, GROUP_SELECT, IN(LIST) | IN(SHIP) | IN(FLEET), FIELD(last_ns),
 	 NUMBER(UNSET, 1, 1e8, "s")},
 	{"host", "NAME", "Only incidents of this machine.",
-	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | IN(REPORT) | IN(EXPORT), FIELD(host)},
+	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | SETS | IN(FLEET), FIELD(host)},
+	OF_FLEET("at", "URL", TEXT, at, "clickhouse://HOST/DB or postgresql://USER@HOST/DB."),
+	OF_FLEET("version", "TEXT", TEXT, release, "Only this version of services."),
+	OF_FLEET("against", "VERSION|SEC", TEXT, against, "With another version, or so long ago."),
+	OF_FLEET("cluster", "NAME", TEXT, cluster, "schema: replicated, sharded tables there."),
+	OF_FLEET("clickhouse", NULL, BOOL, clickhouse, "schema: for ClickHouse."),
+	OF_FLEET("postgresql", NULL, BOOL, postgresql, "schema: for PostgreSQL."),
+	{"ttl-days", "DAYS", "schema: remove what is older. 0 = never.", OPTION_INT, GROUP_SELECT,
+	 IN(FLEET), FIELD(ttl_days), NUMBER(0, 0, 36500, "days")},
 	{"at", "TIME", "The history from this moment on, for as long as --for says.",
 	 OPTION_TEXT, GROUP_SELECT, WINDOW | IN(BACKTEST), FIELD(at)},
 	{"against", "yesterday|week|same-hour*N|hour*N|before*N",
@@ -503,7 +515,7 @@ const struct option_info option_table[] = {
 	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
 	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
 	 "with stacks), or those of one event or counter: cache-misses, event:GC/Start.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(REPORT) | IN(RUN), FIELD(metric)},
+	 OPTION_TEXT, GROUP_OUTPUT, SETS | IN(DIFF) | IN(RUN) | IN(FLEET), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT), FIELD(livestacks)},
@@ -595,7 +607,7 @@ const struct option_info option_table[] = {
 	 "name.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF), FIELD(per_process)},
 	{"rows", "N", "Length of tables; events: end after this many, if it is given.",
-	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
+	 OPTION_INT, GROUP_OUTPUT, IN(REPORT) | IN(DIFF) | IN(EVENTS) | IN(FLEET), FIELD(rows),
 	 NUMBER(20, 1, 1000000, NULL), .other_names = "max"},
 	{"group", "PATTERNS",
 	 "Make one frame of those that match; or module, module-entry, class, class-entry, "
@@ -647,14 +659,14 @@ const struct option_info option_table[] = {
 	{"json", NULL, "One JSON object a line.",
 	 OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
-	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | CONTROL | REPAIR |
-	 IN(LIST_SESSIONS),
+	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | IN(FLEET) | CONTROL |
+	 REPAIR | IN(LIST_SESSIONS),
 	 FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
 	 OPTION_TEXT, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) |
-	 IN(EVENTS),
+	 IN(EVENTS) | IN(FLEET),
 	 FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
@@ -765,28 +777,17 @@ const struct option_info option_table[] = {
 	{"help", NULL, "Print this text.",
 	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(help)},
 	{"version", NULL, "Print the program's version.",
-	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(version)},
+	 OPTION_BOOL, GROUP_STORE, ~IN(FLEET), FIELD(version)},
 
 	/* Accepted for PerfView's command lines */
-	UNUSED_BOOL("accept-eula"),
-	UNUSED_BOOL("no-view"),
-	UNUSED_BOOL("no-gui"),
-	UNUSED_BOOL("merge"),
-	UNUSED_BOOL("zip"),
-	UNUSED_BOOL("no-rundown"),
-	UNUSED_BOOL("in-memory-circular-buffer"),
-	UNUSED_BOOL("no-ngen-pdbs"),
-	UNUSED_BOOL("no-ngen-rundown"),
-	UNUSED_BOOL("no-clr-rundown"),
-	UNUSED_BOOL("no-v2-rundown"),
-	UNUSED_BOOL("force-ngen-rundown"),
-	UNUSED_BOOL("stack-compression"),
-	UNUSED_BOOL("trust-pdbs"),
-	UNUSED_BOOL("safe-mode"),
-	UNUSED_BOOL("keep-all-events"),
-	UNUSED_BOOL("continue-on-error"),
-	UNUSED_INT("rundown-timeout", "SEC"),
-	UNUSED_INT("min-rundown-time", "MS"),
+	UNUSED_BOOL("accept-eula"), UNUSED_BOOL("no-view"), UNUSED_BOOL("no-gui"),
+	UNUSED_BOOL("merge"), UNUSED_BOOL("zip"), UNUSED_BOOL("no-rundown"),
+	UNUSED_BOOL("in-memory-circular-buffer"), UNUSED_BOOL("no-ngen-pdbs"),
+	UNUSED_BOOL("no-ngen-rundown"), UNUSED_BOOL("no-clr-rundown"),
+	UNUSED_BOOL("no-v2-rundown"), UNUSED_BOOL("force-ngen-rundown"),
+	UNUSED_BOOL("stack-compression"), UNUSED_BOOL("trust-pdbs"), UNUSED_BOOL("safe-mode"),
+	UNUSED_BOOL("keep-all-events"), UNUSED_BOOL("continue-on-error"),
+	UNUSED_INT("rundown-timeout", "SEC"), UNUSED_INT("min-rundown-time", "MS"),
 	UNUSED_INT("rundown-max-mb", "MB"),
 	{"session-name", "NAME", NULL,
 	 OPTION_TEXT, GROUP_PERFVIEW, RECORDING, FIELD(ignored_text), .no_effect = RECORDING},
@@ -796,5 +797,4 @@ const struct option_info option_table[] = {
 	{.name = NULL},
 };
 
-_Static_assert(sizeof(option_table) / sizeof(*option_table) <= OPTIONS_MAX,
-	       "struct options has a place for each row");
+_Static_assert(sizeof(option_table) / sizeof(*option_table) <= OPTIONS_MAX, "room for all");

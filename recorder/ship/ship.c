@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "net/postgresql.h"
 #include "ship/target.h"
 #include "store/store.h"
 
@@ -195,7 +196,9 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		    strcmp(l->before.answer, note.answer) != 0)
 			tell(r, true, l, buf_text(&what), note.answer);
 	} else if (!r->cfg->due_only || l->before.failures) {
-		if (p->in)
+		if (l->target.kind->database)
+			buf_printf(&what, "is sent, %" PRIu32 " rows", p->rows);
+		else if (p->in)
 			buf_printf(&what, "is sent as %" PRIu32 " profiles", p->parts);
 		else
 			buf_printf(&what, "is sent, %" PRIu64 " KB", (p->bytes + 1023) / 1024);
@@ -222,8 +225,10 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 	if (!rc)
 		rc = store_ship_parts(r->store, at.target, at.uuid, &p.parts, err);
 	if (!rc) {
-		int sent = l->target.kind->profiler ? load_incident(r, id, &in, &p, &why)
-						    : make_parcel(r, &l->target, &p, &why);
+		const struct target_kind *kind = l->target.kind;
+		int sent = kind->profiler || kind->database
+				   ? load_incident(r, id, &in, &p, &why)
+				   : make_parcel(r, &l->target, &p, &why);
 
 		if (!sent)
 			sent = l->target.kind->send(&l->target, r->net, &p, &a, &why);
@@ -374,6 +379,7 @@ static int take_lock(const char *store_path, struct os_file **lock, struct err *
 
 static int open_lanes(struct round *r, struct err *err)
 {
+	bool needs_net = false;
 	uint32_t i, k;
 	int rc = 0;
 
@@ -389,8 +395,12 @@ static int open_lanes(struct round *r, struct err *err)
 					     buf_text(&r->lanes[i].target.name));
 		if (!rc)
 			rc = target_load_secrets(&r->lanes[i].target, err);
+		if (!rc && r->lanes[i].target.kind->database == DATABASE_POSTGRESQL)
+			rc = pg_check(err);
+		else
+			needs_net = true;
 	}
-	return rc ? rc : net_open(&r->net, err);
+	return rc || !needs_net ? rc : net_open(&r->net, err);
 }
 
 static void close_round(struct round *r)

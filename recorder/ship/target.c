@@ -56,9 +56,19 @@ PROFILER(datadog);
 static const struct target_kind datadog_unix = {.scheme = "datadog+unix://", .socket = true,
 	.profiler = &datadog_profiler, .send = target_send_profiles};
 
+#define DATABASE(id, text, which) \
+	static const struct target_kind id = {.scheme = text "://", .database = which, \
+		.send = target_send_rows}
+DATABASE(clickhouse, "clickhouse", DATABASE_CLICKHOUSE);
+DATABASE(clickhouse_https, "clickhouse+https", DATABASE_CLICKHOUSE);
+DATABASE(clickhouse_http, "clickhouse+http", DATABASE_CLICKHOUSE);
+DATABASE(postgresql, "postgresql", DATABASE_POSTGRESQL);
+DATABASE(postgres, "postgres", DATABASE_POSTGRESQL);
+
 const struct target_kind *const target_kinds[] = {
 	&s3, &https, &http, &pyroscope_https, &pyroscope_http, &otlp_https, &otlp_http,
-	&parca_https, &parca_http, &datadog_https, &datadog_http, &datadog_unix, NULL,
+	&parca_https, &parca_http, &datadog_https, &datadog_http, &datadog_unix, &clickhouse,
+	&clickhouse_https, &clickhouse_http, &postgresql, &postgres, NULL,
 };
 
 /* ---- its text -------------------------------------------------------------------------------- */
@@ -84,12 +94,12 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		{"Endpoint", &t->endpoint, NULL}, {"Region", &t->region, NULL},
 		{"KBps", NULL, &t->kb_per_s}, {"StallSec", NULL, &t->stall_s},
 		{"RetrySec", NULL, &t->retry_s}, {"PartKB", NULL, &t->part_kb},
-		{"Otlp", &t->otlp, NULL},
+		{"Otlp", &t->otlp, NULL}, {"Version", &t->release, NULL},
 	};
 	size_t i;
 
 	if (text_same_fold(key, "Format")) {
-		if (t->kind->profiler)
+		if (t->kind->profiler || t->kind->database)
 			return err_set(err, ERR_USAGE, "Format: %s has one of its own",
 				       t->kind->scheme);
 		t->exporter = exporter_by_name(value);
@@ -106,30 +116,46 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		return 0;
 	}
 	return err_set(err, ERR_USAGE, "unknown key '%.60s'; there are Format, Auth, CA, Endpoint, "
-		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp", key);
+		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp, Version", key);
 }
 
-static bool is_loopback(const char *url)
+/* The host of a URL, after "user@" of a database. */
+static const char *host_of(const struct target *t)
 {
-	const char *host = strstr(url, "://") + 3;
+	const char *host = strstr(t->url, "://") + 3;
+	const char *user = t->kind->database == DATABASE_POSTGRESQL
+				   ? memchr(host, '@', strcspn(host, "/?#")) : NULL;
 
+	return user ? user + 1 : host;
+}
+
+/* A URL of PostgreSQL without a host means a Unix socket, unless its query names one. */
+bool target_is_local(const struct target *t)
+{
+	const char *host = host_of(t), *named = strstr(host, "host=");
+
+	if (t->kind->database == DATABASE_POSTGRESQL && (named || !strcspn(host, "/?#:")))
+		return !named || named[5] == '/' || text_starts_fold(named + 5, "%2F");
 	return text_starts_fold(host, "127.0.0.1") || text_starts_fold(host, "localhost") ||
 	       text_starts_fold(host, "[::1]");
 }
 
 static int check(const struct target *t, struct err *err)
 {
-	const char *host = strstr(t->url, "://") + 3;
+	const char *host = host_of(t), *start = strstr(t->url, "://") + 3;
+	bool is_pg = t->kind->database == DATABASE_POSTGRESQL;
 
 	if (t->otlp && strcmp(t->otlp, "1.9") != 0 && strcmp(t->otlp, "1.10") != 0)
 		return err_set(err, ERR_USAGE, "Otlp=%.20s: there are the layouts 1.9 and 1.10",
 			       t->otlp);
-	if (t->kind->socket ? *host != '/' : !*host || *host == '/')
+	if (t->kind->socket ? *host != '/' : !is_pg && (!*host || *host == '/'))
 		return err_set(err, ERR_USAGE, "%.200s names no host", buf_text(&t->name));
-	if (memchr(host, '@', strcspn(host, "/?#")))
+	if (memchr(host, '@', strcspn(host, "/?#")) ||
+	    (host > start && memchr(start, ':', (size_t)(host - start))) ||
+	    (is_pg && strstr(host, "password=")))
 		return err_set(err, ERR_USAGE, "a URL must hold no password, which everybody sees "
 			       "in lists of processes: ;Auth=FILE names a file of mode 0600");
-	if (t->auth_file && text_starts_fold(t->url, "http://") && !is_loopback(t->url))
+	if (t->auth_file && text_starts_fold(t->url, "http://") && !target_is_local(t))
 		return err_set(err, ERR_USAGE, "%.200s: ;Auth= would be readable on the way: use "
 			       "https://", buf_text(&t->name));
 	return 0;
@@ -173,7 +199,7 @@ static int parse(struct target *t, struct err *err)
 	}
 	buf_put(&t->name, t->url, strcspn(t->url, "?#"));
 	/* "pyroscope+https://": how it is asked for is what follows the '+'. */
-	if (t->kind->profiler)
+	if (t->kind->profiler || memchr(t->kind->scheme, '+', strlen(t->kind->scheme)))
 		t->url += strcspn(t->url, "+") + 1;
 	if (!rc)
 		rc = buf_check(&t->name, "a target", err);
@@ -245,6 +271,8 @@ int target_load_secrets(struct target *t, struct err *err)
 {
 	int rc = 0;
 
+	if (t->kind->database == DATABASE_POSTGRESQL)
+		return 0;                    /* libpq reads its own file, or PGPASSWORD */
 	if (t->auth_file)
 		rc = owned_file_load(t->auth_file, true, SECRETS_MAX, &t->auth, err);
 	else if (t->kind != &s3)

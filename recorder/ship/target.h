@@ -6,6 +6,8 @@
  *	https://host/path           POST to this URL
  *	pyroscope+https://host      profiles of each service: ship/to_profiler.c
  *	otlp+https://, parca+https://, datadog+https://, datadog+unix:///path
+ *	clickhouse://host/db        rows: ship/to_database.c; by https, or clickhouse+http://
+ *	postgresql://user@host/db   the same
  *
  * A kind of target is a function and a line in target_kinds[]. No secret is in a URL.
  */
@@ -22,6 +24,7 @@ struct parcel {
 	const struct incident_head *head;
 	const struct incident *in;           /* all of it, for kinds that send its profiles */
 	uint32_t parts;                      /* of these, how many were sent, also before */
+	uint32_t rows;                       /* out: how many samples a database got */
 	int (*keep)(void *ctx, uint32_t parts, struct err *err);     /* note that durably */
 	void *ctx;
 	struct os_file *file;                /* for the others: in the target's format */
@@ -30,9 +33,12 @@ struct parcel {
 	struct buf name;                     /* "HOST/2026/11/28/UUID.db" */
 };
 
+enum target_database { DATABASE_NONE, DATABASE_CLICKHOUSE, DATABASE_POSTGRESQL };
+
 struct target_kind {
 	const char *scheme;                  /* how the URL begins: "s3://" */
 	const struct profiler *profiler;     /* it takes profiles, not files; or NULL */
+	enum target_database database;       /* it takes rows */
 	bool socket;                         /* of Unix, whose path the URL has */
 	/*
 	 * Send it. a: the answer to the last request, which counts.
@@ -49,7 +55,7 @@ struct target {
 	struct buf name;                     /* the URL without its query: in logs, the store */
 	char *text;                          /* what the others point into */
 	const char *url;                     /* http://... or s3://... */
-	const char *auth_file, *ca_file, *endpoint, *region, *otlp;
+	const char *auth_file, *ca_file, *endpoint, *region, *otlp, *release;
 	uint32_t stall_s, kb_per_s, retry_s, part_kb;        /* 0 = as usual */
 	struct buf auth;                     /* lines of headers; secret */
 	struct s3 s3;
@@ -67,6 +73,16 @@ int target_parse(const char *text, struct target *out, struct err *err);
 int target_load_secrets(struct target *t, struct err *err);
 void target_free(struct target *t);
 
+/* Whether what is sent there stays on this machine. */
+bool target_is_local(const struct target *t);
+
+/* The streams of an incident that profiles and rows are made of. */
+static inline bool target_takes_stream(unsigned stream)
+{
+	return *stream_metrics[stream].pprof && !stream_metrics[stream].mark &&
+	       !stream_metrics[stream].view && stream != STREAM_EVENT;
+}
+
 /* What a request has of its target: time limit, whom to trust, headers. */
 void target_prepare(const struct target *t, struct net_request *r);
 
@@ -79,4 +95,6 @@ int target_send_s3(struct target *t, struct net *net, struct parcel *p, struct n
 		   struct err *err);
 int target_send_profiles(struct target *t, struct net *net, struct parcel *p,
 			 struct net_answer *a, struct err *err);
+int target_send_rows(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
+		     struct err *err);
 extern const struct profiler pyroscope_profiler, otlp_profiler, parca_profiler, datadog_profiler;

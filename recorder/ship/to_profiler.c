@@ -364,12 +364,6 @@ static bool find_samples(const struct incident *in, enum stream stream, const ui
 	return any;
 }
 
-static bool is_sent(unsigned stream)
-{
-	return *stream_metrics[stream].pprof && !stream_metrics[stream].mark &&
-	       !stream_metrics[stream].view && stream != STREAM_EVENT;
-}
-
 static int send_stream(struct job *j, struct net *net, const uint32_t *service_of,
 		       const struct text_table *names, bool *has, uint32_t *number,
 		       struct net_answer *a, struct err *err)
@@ -419,7 +413,7 @@ int target_send_profiles(struct target *t, struct net *net, struct parcel *p,
 	a->status = 200;                     /* without samples there is nothing to send */
 	for (stream = 0; stream < STREAMS_MAX && !rc && a->status / 100 == 2; stream++) {
 		j.stream = (enum stream)stream;
-		if (is_sent(stream))
+		if (target_takes_stream(stream))
 			rc = send_stream(&j, net, service_of, &names, has, &number, a, err);
 	}
 	free(service_of);

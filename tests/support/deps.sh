@@ -241,7 +241,13 @@ install_npm_windows()
 # Servers to test with: only unpacked, into build/deps/servers, as their packages would start
 # services here. Tried once for each list.
 servers='prometheus prometheus-alertmanager nginx
-	jetty9 libjetty9-java libjetty9-extra-java libservlet-api-java'
+	jetty9 libjetty9-java libjetty9-extra-java libservlet-api-java
+	postgresql-15 postgresql-client-15 clickhouse-server clickhouse-common
+	libboost-filesystem1.74.0 libboost-program-options1.74.0 libcapnp-0.9.2 libcctz2 libcpuinfo0
+	libdouble-conversion3 libfarmhash0 libjemalloc2 libltdl7 libmariadb3 libmetrohash1 libodbc2
+	libpcre3 libpococrypto80 libpocodata80 libpocodataodbc80 libpocofoundation80 libpocojson80
+	libpocomongodb80 libpoconet80 libpoconetssl80 libpocoutil80 libpocoxml80 librdkafka1
+	libre2-9'
 unpack_servers()
 {
 	[ "$(cat "$deps/servers/tried" 2>/dev/null)" != "$servers" ] || return 0

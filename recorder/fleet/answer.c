@@ -1,0 +1,210 @@
+#include "fleet/answer_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static int take_row(void *ctx, const char *const *fields, unsigned n, struct err *err)
+{
+	struct grid *g = ctx;
+	uint32_t number, i;
+
+	if (ARRAY_ROOM(g->cells, g->capacity, (size_t)g->n + g->ncolumns))
+		return err_memory(err, "for an answer");
+	for (i = 0; i < g->ncolumns; i++) {
+		const char *text = i < n ? fields[i] : "";
+
+		number = text_table_add(&g->texts, text, strlen(text));
+		if (number == TABLE_NONE)
+			return err_memory(err, "for an answer");
+		g->cells[g->n++] = text_table_get(&g->texts, number);
+	}
+	return 0;
+}
+
+void grid_free(struct grid *g)
+{
+	free(g->cells);
+	text_table_free(&g->texts);
+	*g = (struct grid){0};
+}
+
+uint32_t grid_rows(const struct grid *g)
+{
+	return g->ncolumns ? g->n / g->ncolumns : 0;
+}
+
+const char *text_at(const struct grid *g, uint32_t row, uint32_t column)
+{
+	return g->cells[row * g->ncolumns + column];
+}
+
+double number_at(const struct grid *g, uint32_t row, uint32_t column)
+{
+	return strtod(text_at(g, row, column), NULL);
+}
+
+uint64_t count_at(const struct grid *g, uint32_t row, uint32_t column)
+{
+	return strtoull(text_at(g, row, column), NULL, 10);
+}
+
+struct fleet_query fleet_question(const struct fleet *f)
+{
+	return (struct fleet_query){.clickhouse = f->db.clickhouse, .filter = &f->filter,
+				    .rows = f->o->rows};
+}
+
+/* Takes the query's text. */
+int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
+	       struct err *err)
+{
+	struct net_answer a = {0};
+	struct err why = {0};
+	int rc = buf_check(&q->out, "a question", err);
+
+	grid_free(out);
+	out->ncolumns = ncolumns;
+	if (!rc) {
+		rc = database_ask(&f->db, q->out.data, take_row, out, &a, &why);
+		if (rc)
+			rc = err_set(err, (enum err_code)rc, "%s: %.400s",
+				     buf_text(&f->target.name), why.text);
+		else if (a.status != 200)
+			rc = err_set(err, ERR_IO, "%s: %.*s (the tables are made by what 'recorder "
+				     "fleet schema' prints)", buf_text(&f->target.name),
+				     (int)(strcspn(buf_text(&a.body), "\r\n") < 350
+					   ? strcspn(buf_text(&a.body), "\r\n") : 350),
+				     buf_text(&a.body));
+	}
+	buf_free(&q->out);
+	net_answer_free(&a);
+	return rc;
+}
+
+/* ---- hosts and their spread ------------------------------------------------------------------ */
+
+void spread_free(struct spread *s)
+{
+	grid_free(&s->hosts);
+	free(s->values);
+	free(s->scratch);
+	*s = (struct spread){0};
+}
+
+static uint32_t index_of(const struct grid *g, const char *text)
+{
+	uint32_t low = 0, high = grid_rows(g), middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (strcmp(text_at(g, middle, 0), text) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < grid_rows(g) && strcmp(text_at(g, low, 0), text) == 0 ? low : UINT32_MAX;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The database sorts by its own locale. */
+static int compare_rows(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* names: of the functions, in column 0; own: their own weight, else inclusive. */
+int spread_make(struct fleet *f, const struct fleet_filter *filter,
+		       const struct grid *functions, bool own, struct spread *s, struct err *err)
+{
+	struct fleet_query q = fleet_question(f);
+	struct grid parts = {0};
+	const char **names;
+	uint32_t i, k, host;
+	int rc;
+
+	q.filter = filter;
+	fleet_hosts(&q);
+	rc = fleet_ask(f, &q, 3, &s->hosts, err);
+	if (rc)
+		return rc;
+	s->nhosts = grid_rows(&s->hosts);
+	s->nnames = grid_rows(functions);
+	if (s->nhosts)
+		qsort(s->hosts.cells, s->nhosts, 3 * sizeof(*s->hosts.cells), compare_rows);
+	names = calloc(s->nnames + 1u, sizeof(*names));
+	s->values = calloc((size_t)s->nhosts * s->nnames + 1, sizeof(*s->values));
+	s->scratch = calloc((size_t)s->nhosts + 1, sizeof(*s->scratch));
+	if (!names || !s->values || !s->scratch) {
+		free(names);
+		return err_memory(err, "for hosts");
+	}
+	for (i = 0; i < s->nnames; i++)
+		names[i] = text_at(functions, i, 0);
+	if (s->nnames) {
+		fleet_hosts_of(&q, names, s->nnames);
+		rc = fleet_ask(f, &q, 4, &parts, err);
+	}
+	for (i = 0; !rc && i < grid_rows(&parts); i++) {
+		host = index_of(&s->hosts, text_at(&parts, i, 1));
+		for (k = 0; k < s->nnames && strcmp(names[k], text_at(&parts, i, 0)) != 0; k++)
+			;
+		if (k < s->nnames && host != UINT32_MAX)
+			s->values[(size_t)k * s->nhosts + host] = number_at(&parts, i, own ? 2 : 3);
+	}
+	grid_free(&parts);
+	free(names);
+	return rc;
+}
+
+static double median(double *values, uint32_t n)
+{
+	qsort(values, n, sizeof(*values), compare_doubles);
+	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : 0;
+}
+
+/* The median of values, and as their spread 1.4826 medians of what they differ by from it. */
+double median_and_spread(struct spread *s, const double *values, double *spread)
+{
+	double middle;
+	uint32_t i;
+
+	memcpy(s->scratch, values, s->nhosts * sizeof(*values));
+	middle = median(s->scratch, s->nhosts);
+	for (i = 0; i < s->nhosts; i++)
+		s->scratch[i] = fabs(values[i] - middle);
+	*spread = 1.4826 * median(s->scratch, s->nhosts);
+	return middle;
+}
+
+uint32_t hosts_with(const struct spread *s, uint32_t name)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < s->nhosts; i++)
+		n += s->values[(size_t)name * s->nhosts + i] > 0;
+	return n;
+}
+
+/* ---- totals ---------------------------------------------------------------------------------- */
+
+int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err)
+{
+	struct fleet_query q = fleet_question(f);
+	int rc;
+
+	fleet_totals(&q);
+	rc = fleet_ask(f, &q, 5, g, err);
+	if (!rc && (!grid_rows(g) || !count_at(g, 0, 0)))
+		rc = err_set(err, ERR_NOT_FOUND, "no such incidents in %s",
+			     buf_text(&f->target.name));
+	return rc;
+}

@@ -1,0 +1,60 @@
+/*
+ * What the files of fleet/ share: answers of the database, and what each host has of what is shown.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "base/text_table.h"
+#include "fleet/fleet.h"
+#include "listing/numbers.h"
+#include "listing/sheet.h"
+#include "ship/fleet.h"
+
+#define SPREADS 3.0                          /* what exceeds so many differs */
+
+/* An answer: its fields, row by row. */
+struct grid {
+	const char **cells;
+	uint32_t n, capacity, ncolumns;
+	struct text_table texts;
+};
+void grid_free(struct grid *g);
+uint32_t grid_rows(const struct grid *g);
+const char *text_at(const struct grid *g, uint32_t row, uint32_t column);
+double number_at(const struct grid *g, uint32_t row, uint32_t column);
+uint64_t count_at(const struct grid *g, uint32_t row, uint32_t column);
+
+struct fleet {
+	const struct options *o;
+	struct sheet sheet;
+	struct target target;
+	struct net *net;
+	struct database db;
+	struct fleet_filter filter, base;
+	enum stream stream;
+};
+
+/* A question about f->filter. */
+struct fleet_query fleet_question(const struct fleet *f);
+/* Takes the query's text. */
+int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
+	      struct err *err);
+/* Incidents, hosts, ns, samples, lost of f->filter. ERR_NOT_FOUND where there is nothing. */
+int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err);
+
+/* What each host has of each function: values[function * nhosts + host]. */
+struct spread {
+	struct grid hosts;                   /* fleet_hosts(), by name */
+	uint32_t nhosts, nnames;
+	double *values, *scratch;
+};
+/* functions: their names in column 0; own: their own weight, else inclusive. */
+int spread_make(struct fleet *f, const struct fleet_filter *filter, const struct grid *functions,
+		bool own, struct spread *s, struct err *err);
+void spread_free(struct spread *s);
+/* The median of values, and as their spread 1.4826 medians of what they differ by from it. */
+double median_and_spread(struct spread *s, const double *values, double *spread);
+/* How many hosts have anything of a function. */
+uint32_t hosts_with(const struct spread *s, uint32_t name);
+
+int fleet_diff(struct fleet *f, struct err *err);

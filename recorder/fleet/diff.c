@@ -1,0 +1,165 @@
+/* diff: two versions, or two times, by what each host has. */
+#include "fleet/answer_private.h"
+
+#include "base/os.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CPUS_MIN 0.005
+
+/* Mean of what each host has a second, and the variance of that mean. NaN of one host. */
+static double mean_rate(const struct spread *s, uint32_t name, double *variance)
+{
+	double sum = 0, squares = 0, seconds = 0, value, mean;
+	uint32_t i;
+
+	for (i = 0; i < s->nhosts; i++) {
+		sum += s->values[(size_t)name * s->nhosts + i];
+		seconds += number_at(&s->hosts, i, 1);
+	}
+	mean = seconds > 0 ? sum / seconds : 0;
+	for (i = 0; i < s->nhosts; i++) {
+		double ns = number_at(&s->hosts, i, 1);
+
+		value = ns > 0 ? s->values[(size_t)name * s->nhosts + i] / ns : 0;
+		squares += (value - mean) * (value - mean);
+	}
+	*variance = s->nhosts > 1 ? squares / (s->nhosts - 1) / s->nhosts : (double)NAN;
+	return mean;
+}
+
+static void put_change(struct fleet *f, const char *name, double base, double test, double spread,
+		       bool is_heading)
+{
+	const struct sheet_cell cells[] = {
+		{"row", .text = "function"},
+		{"name", name, .kind = SHEET_NAME, .text = name},
+		{"base_cpus", "BASE CPUS", 10, SHEET_NUMBER, .v = base, .digits = 4},
+		{"test_cpus", "TEST CPUS", 11, SHEET_NUMBER, .v = test, .digits = 4},
+		{"change_cpus", "CHANGE", 10, SHEET_NUMBER, .v = test - base, .digits = 4},
+		{"spread_cpus", "SPREAD", 10, SHEET_NUMBER, .v = spread, .digits = 4},
+	};
+
+	(is_heading ? sheet_heading : sheet_row)(&f->sheet, cells, COUNT_OF(cells));
+}
+
+static int put_changes(struct fleet *f, bool by_self, double per, double base_per, struct err *err)
+{
+	struct spread test = {0}, base = {0};
+	struct fleet_query q = fleet_question(f);
+	struct grid functions = {0};
+	uint32_t i, within = 0;
+	double x, y, vx, vy, spread;
+	int rc;
+
+	q.base = &f->base;
+	fleet_functions(&q, by_self, per, base_per);
+	rc = fleet_ask(f, &q, 5, &functions, err);
+	if (!rc)
+		rc = spread_make(f, &f->filter, &functions, by_self, &test, err);
+	if (!rc)
+		rc = spread_make(f, &f->base, &functions, by_self, &base, err);
+	if (!rc)
+		put_change(f, by_self ? "FUNCTION, ITS OWN TIME" : "FUNCTION, INCLUSIVE", 0, 0, 0,
+			   true);
+	for (i = 0; !rc && i < grid_rows(&functions); i++) {
+		x = mean_rate(&base, i, &vx);
+		y = mean_rate(&test, i, &vy);
+		spread = sqrt(vx + vy);
+		if (fabs(y - x) < CPUS_MIN || fabs(y - x) <= SPREADS * spread)
+			within++;
+		else
+			put_change(f, text_at(&functions, i, 0), x, y, spread, false);
+	}
+	if (!rc && within && !f->sheet.json)
+		sheet_put(&f->sheet, SHEET_PLAIN, "  %u of %u differ by less than 0.005 CPUs, or "
+			  "than three times the spread of the hosts\n", within,
+			  grid_rows(&functions));
+	grid_free(&functions);
+	spread_free(&test);
+	spread_free(&base);
+	return rc;
+}
+
+/* "7d", "12h" as ns; 0 = it is none. */
+static uint64_t duration_ns(const char *text)
+{
+	static const char units_of_time[] = "smhd";
+	static const uint32_t seconds[] = {1, 60, 3600, 86400};
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+	const char *unit = *end ? strchr(units_of_time, *end) : NULL;
+
+	if (!isdigit((unsigned char)*text) || n > 100000000 || (*end && (!unit || end[1])))
+		return 0;
+	return n * (uint64_t)(unit ? seconds[unit - units_of_time] : 1) * NS_PER_SEC;
+}
+
+/* What the base is, by --against. */
+static int choose_base(struct fleet *f, struct err *err)
+{
+	const char *against = f->o->against;
+	uint64_t ns = against ? duration_ns(against) : 0;
+
+	f->base = f->filter;
+	if (!against)
+		return err_set(err, ERR_USAGE, "fleet diff: with what? --version 2.1 --against "
+			       "2.0, or --since 1d --against 7d");
+	if (f->filter.release) {
+		f->base.release = against;
+		return 0;
+	}
+	if (!ns || !f->filter.from_wall_ns || ns > f->filter.from_wall_ns)
+		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs "
+			       "--version, and a time, such as 7d, --since", against);
+	f->filter.until_wall_ns = os_wall_ns();
+	f->base.from_wall_ns -= ns;
+	f->base.until_wall_ns = f->filter.until_wall_ns - ns;
+	return 0;
+}
+
+static void put_side(struct fleet *f, const char *label, const struct grid *g)
+{
+	char text[3][NUMBER_BYTES];
+
+	sheet_line(&f->sheet, label, SHEET_PLAIN, "%s incidents of %s hosts, windows of %s",
+		   text_count(count_at(g, 0, 0), text[0]), text_count(count_at(g, 0, 1), text[1]),
+		   text_seconds(number_at(g, 0, 2) / 1e9, text[2]));
+}
+
+int fleet_diff(struct fleet *f, struct err *err)
+{
+	const struct fleet_filter test = f->filter;
+	struct grid of_test = {0}, of_base = {0};
+	int rc = choose_base(f, err);
+
+	if (!rc)
+		rc = fleet_ask_totals(f, &of_test, err);
+	if (!rc) {
+		struct fleet_filter both = f->filter;
+
+		f->filter = f->base;
+		rc = fleet_ask_totals(f, &of_base, err);
+		f->filter = both;
+		if (rc == ERR_NOT_FOUND)
+			err_set(err, ERR_NOT_FOUND, "there is nothing to compare with (--against "
+				"%s) in %s", f->o->against, buf_text(&f->target.name));
+	}
+	if (!rc && !f->sheet.json) {
+		put_side(f, "Base", &of_base);
+		put_side(f, "Test", &of_test);
+	}
+	if (!rc)
+		rc = put_changes(f, false, fmax(number_at(&of_test, 0, 2), 1),
+				 fmax(number_at(&of_base, 0, 2), 1), err);
+	if (!rc)
+		rc = put_changes(f, true, fmax(number_at(&of_test, 0, 2), 1),
+				 fmax(number_at(&of_base, 0, 2), 1), err);
+	f->filter = test;
+	grid_free(&of_test);
+	grid_free(&of_base);
+	return rc;
+}

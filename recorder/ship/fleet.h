@@ -1,0 +1,64 @@
+/*
+ * Incidents of many machines in a database: its tables, and the questions to them as SQL, which the
+ * database answers. All of it works on ClickHouse from 18.16 (without TTL) and PostgreSQL from 11.
+ *
+ *	recorder_incidents   a row each, the newest attempt last: see ship/to_database.c
+ *	recorder_series      number -> host, service, version, metric
+ *	recorder_stacks      number -> names of frames, leaf first
+ *	recorder_samples     samples and weight of a batch by series, minute and stack
+ *
+ * Numbers are the first 63 bits of a SHA-256 of what they stand for, so that no machine has to ask
+ * for them. day is the UTC day of the trigger: what is removed, is removed by it.
+ */
+#pragma once
+
+#include "ship/database.h"
+
+#define FLEET_INCIDENTS "recorder_incidents (day, uuid, batch, host, rule, reason, signature, " \
+			"recorder_version, trigger_ns, from_ns, until_ns, samples, lost)"
+#define FLEET_SERIES "recorder_series (day, series, host, service, version, metric)"
+#define FLEET_STACKS "recorder_stacks (day, stack, frames)"
+#define FLEET_SAMPLES "recorder_samples (day, batch, series, minute, stack, samples, weight)"
+
+struct fleet_schema {
+	bool clickhouse;
+	const char *cluster;                 /* of ClickHouse: ON CLUSTER; NULL = one server */
+	uint32_t ttl_days;                   /* 0 = for ever */
+};
+void fleet_put_schema(const struct fleet_schema *s, struct buf *out);
+
+/* What is looked at; NULL and 0 = all. */
+struct fleet_filter {
+	const char *host, *service, *release;
+	const char *rule;                    /* part of a rule or of what it said */
+	const char *metric;                  /* "cpu" */
+	uint64_t from_wall_ns, until_wall_ns;        /* triggers, until_wall_ns left out */
+};
+
+/* A question; out is SQL. clickhouse: which. */
+struct fleet_query {
+	bool clickhouse;
+	const struct fleet_filter *filter, *base;    /* base: only where a function says so */
+	uint32_t rows;
+	struct buf out;
+};
+
+/* uuid, host, rule, reason, signature, trigger_ns, from_ns, until_ns, samples, lost; by time */
+void fleet_incidents(struct fleet_query *q);
+/* incidents, hosts, ns that their windows last, samples, lost */
+void fleet_totals(struct fleet_query *q);
+/* rule, signature, incidents, hosts, first trigger_ns, last trigger_ns */
+void fleet_signatures(struct fleet_query *q);
+/* service, version, hosts, weight, samples */
+void fleet_services(struct fleet_query *q);
+/*
+ * name, own weight, inclusive weight, both of the base
+ *
+ * by_self   which of both is sorted by
+ * per, base_per  with a base, sort by the change of weight / per
+ */
+void fleet_functions(struct fleet_query *q, bool by_self, double per, double base_per);
+/* name, host, own weight, inclusive weight of these functions, which are texts one after another */
+void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n);
+/* host, ns that its windows last, weight */
+void fleet_hosts(struct fleet_query *q);
