@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -92,6 +93,17 @@ static bool split_note(struct incident_head *h)
 	return h->remarks != NULL;
 }
 
+/* The file may be a stranger's, and a uuid goes into SQL, URLs and names of files. */
+static void copy_uuid(struct incident_head *h, const char *text)
+{
+	char *at;
+
+	snprintf(h->uuid, sizeof(h->uuid), "%s", text ? text : "");
+	for (at = h->uuid; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '-';
+}
+
 /* *windowed: the incident already has its window. Returns false without memory. */
 static bool read_head(const struct query *q, struct incident_head *h, bool *windowed)
 {
@@ -99,7 +111,7 @@ static bool read_head(const struct query *q, struct incident_head *h, bool *wind
 	bool complete = (uuid || column_is_null(q, 1)) && (state || column_is_null(q, 2));
 
 	h->id = column_int(q, 0);
-	snprintf(h->uuid, sizeof(h->uuid), "%s", uuid ? uuid : "");
+	copy_uuid(h, uuid);
 	h->state = state_from_text(state);
 	h->pinned = column_int(q, 3) != 0;
 	h->rule = copy_text(q, 4, &complete);

@@ -468,6 +468,26 @@ TEST(a_damaged_open_incident_does_not_stop_a_recorder)
 	lab_end(&lab, s);
 }
 
+/* It is put into statements for databases, URLs and names of files. */
+TEST(a_uuid_of_a_hostile_store_has_no_quotes)
+{
+	struct incident_head head = {0};
+	struct store *s;
+	struct lab lab;
+
+	s = lab_record(&lab, "quotes.db");
+	lab_name(&lab, 'b');
+	lab_simple(&lab, s, MS(10), 2);
+	store_close(s);
+	lab_sql(lab.path, "UPDATE incident SET uuid = 'x'';DROP TABLE a/../b--%00' || char(10)");
+	s = lab_store(&lab, STORE_READ);
+	assert_int_equal(store_head(s, 1, &head, NULL), 0);
+	assert_string_equal(head.uuid, "x--DROP-TABLE-a----b---00-");
+	incident_head_free(&head);
+	store_close(s);
+	lab_close(&lab);
+}
+
 /* A store whose last ids are in use: what is stored next would get none. */
 static void refuses_to_store(const char *name, const char *sql, const char *what)
 {
@@ -517,6 +537,7 @@ int main(void)
 		cmocka_unit_test(a_blob_that_claims_a_huge_size_is_refused),
 		cmocka_unit_test(rows_that_a_segment_lists_must_be_there),
 		cmocka_unit_test(a_damaged_segment_leaves_the_others),
+		cmocka_unit_test(a_uuid_of_a_hostile_store_has_no_quotes),
 		cmocka_unit_test(a_damaged_one_of_many_segments_leaves_the_others),
 		cmocka_unit_test(a_damaged_page_of_texts_costs_command_lines_only),
 		cmocka_unit_test(a_damaged_page_of_functions_costs_names_only),
