@@ -542,6 +542,24 @@ static struct thread *more_thread(struct segment_builder *b)
 	return b->more_thread;
 }
 
+/* Starts that no source gives a thread: */
+#define MORE_NS UINT64_MAX                   /* of those over the quota */
+#define NONE_NS (UINT64_MAX - 1)             /* of what belongs to a process, but to no thread */
+
+/*
+ * A thread of a process for what has no thread to be listed under. No source has it, or drops it:
+ * it lives as long as segments list it.
+ */
+static struct thread *stand_in(struct segment_builder *b, struct process *process,
+			       uint64_t start_ns)
+{
+	struct thread *thread = thread_add_started(b->processes, process, 0, start_ns);
+
+	if (thread)
+		thread_drop(b->processes, thread, 1);
+	return thread;
+}
+
 /* The thread to list: its own, or over the quota "[more]" of its process or of none. */
 static struct thread *thread_within(struct segment_builder *b, struct thread *thread,
 				    const struct event *e)
@@ -558,25 +576,19 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 		use->threads++;
 		return thread;
 	}
-	more = thread_add(b->processes, thread->process, 0);
+	more = stand_in(b, thread->process, MORE_NS);
 	if (!more)
 		return more_thread(b);
 	thread_set_name(more, "[more]");
-	thread_drop(b->processes, more, 1);  /* no source will drop it: segments keep it */
 	return more;
 }
 
 /* An event of a process, not of a thread of it, is listed under the process's thread 0. */
 static struct thread *thread_of(struct segment_builder *b, const struct event *e)
 {
-	struct thread *none;
-
 	if (e->thread || !e->process || e->kind == EVENT_SAMPLE)
 		return e->thread;
-	none = thread_add(b->processes, e->process, 0);
-	if (none)
-		thread_drop(b->processes, none, 1);  /* no source will: segments keep it */
-	return none;
+	return stand_in(b, e->process, NONE_NS);
 }
 
 /* thread: what it is listed under; NULL = none. */

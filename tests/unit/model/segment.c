@@ -252,6 +252,26 @@ TEST(sealed_segment_keeps_its_frames_and_threads)
 	assert_int_equal(frames_now().frames, 0);
 }
 
+/* As Idle of Windows has one: the source goes on with it. */
+TEST(a_source_keeps_its_thread_0_when_events_without_one_are_gone)
+{
+	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .process = lab.app,
+			  .cpu = CPU_NONE, .stack = STACK_NONE, .provider = "p", .name = "n"};
+	struct thread *zero = thread_add(lab.processes, lab.app, 0);
+	struct processes_use before, after;
+	struct segment *s = NULL;
+
+	processes_use(lab.processes, &before);
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	assert_int_equal(segment_seal(lab.builder, &s, NULL), 0);
+	assert_ptr_not_equal(seglab_thread(&lab, s, 0), zero);
+	assert_int_equal(seglab_thread(&lab, s, 0)->tid, 0);
+	segment_unref(s);
+	processes_sweep(lab.processes, 100);
+	processes_use(lab.processes, &after);
+	assert_int_equal(after.threads, before.threads);
+}
+
 TEST(open_segment_keeps_its_frames_until_it_is_freed)
 {
 	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
@@ -532,6 +552,7 @@ int main(void)
 		WITH_LAB(weights_beyond_all_bounds_are_clipped),
 		WITH_LAB(numbers_that_no_enum_has_stay_readable),
 		WITH_LAB(sealed_segment_keeps_its_frames_and_threads),
+		WITH_LAB(a_source_keeps_its_thread_0_when_events_without_one_are_gone),
 		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
