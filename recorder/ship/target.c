@@ -132,12 +132,16 @@ static const char *host_of(const struct target *t)
 /* A URL of PostgreSQL without a host means a Unix socket, unless its query names one. */
 bool target_is_local(const struct target *t)
 {
+	static const char *const local[] = {"127.0.0.1", "localhost", "[::1]"};
 	const char *host = host_of(t), *named = strstr(host, "host=");
+	size_t i;
 
 	if (t->kind->database == DATABASE_POSTGRESQL && (named || !strcspn(host, "/?#:")))
 		return !named || named[5] == '/' || text_starts_fold(named + 5, "%2F");
-	return text_starts_fold(host, "127.0.0.1") || text_starts_fold(host, "localhost") ||
-	       text_starts_fold(host, "[::1]");
+	for (i = 0; i < COUNT_OF(local); i++)
+		if (text_starts_fold(host, local[i]) && strchr(":/?#", host[strlen(local[i])]))
+			return true;
+	return false;
 }
 
 static int check(const struct target *t, struct err *err)

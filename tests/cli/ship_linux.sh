@@ -162,6 +162,8 @@ expect a_password_in_a_url_is_refused 2 'must hold no password' ship --store s.d
 	--to http://me:t0ps3cret@127.0.0.1/
 expect a_secret_is_not_sent_in_the_open 2 'use https://' ship --store s.db \
 	--to 'http://example.com/;Auth=auth'
+expect nor_to_a_host_whose_name_begins_like_this_one 2 'use https://' ship --store s.db \
+	--to 'http://localhost.example.com/;Auth=auth'
 expect what_is_no_target_is_told 2 "'ftp://x' is no target; it begins with one of s3://" \
 	ship --store s.db --to ftp://x
 expect nor_is_a_wrong_key 2 "unknown key 'Foo'" ship --store s.db --to "$url/;Foo=1"
