@@ -59,9 +59,9 @@ const struct short_option short_options[] = {
 	{0, NULL, NULL},
 };
 
-/* An option of PerfView that has no counterpart here. */
 #define OF_FLEET(name, unit, kind, field, text) \
 	{name, unit, text, OPTION_##kind, GROUP_SELECT, IN(FLEET), FIELD(field)}
+/* An option of PerfView that has no counterpart here. */
 #define UNUSED_BOOL(name) \
 	{name, NULL, NULL, OPTION_BOOL, GROUP_PERFVIEW, RECORDING, RECORDING, FIELD(ignored_bool)}
 #define UNUSED_INT(name, unit) \
@@ -238,10 +238,10 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.gc_collect_only)},
 	{"dotnet-alloc-sampled", NULL,
 	 "Record what .NET programs allocate, of which type and by whom, one object for each 100 "
-	 "KB, and those over 85 KB: stream alloc. On Windows an ETW session has it anyway.",
+	 "KB, and those over 85 KB: metric alloc. On Windows an ETW session has it anyway.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_alloc)},
 	{"dotnet-heap", NULL,
-	 "The same, and which of these objects collections find alive: streams heap and heap-net. "
+	 "The same, and which of these objects collections find alive: metrics heap and heap-net. "
 	 "Collections take longer: 'recorder help memory'.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.dotnet_heap)},
 	{"enable-perf-map", NULL,
@@ -255,8 +255,8 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(no_dotnet_names)},
 	{"thread-time", NULL,
 	 "Record context switches with stacks too (Linux, needs tracefs), which tells where the "
-	 "time of every thread went: stream off-cpu, in ns, with the leaves CPU_TIME, "
-	 "BLOCKED_TIME, DISK_TIME, READIED_TIME and UNKNOWN_TIME. Costs about 5 us for each "
+	 "time of every thread went: metric off-cpu, in ns, with leaves such as CPU_TIME, "
+	 "BLOCKED_TIME, DISK_TIME and READIED_TIME. Costs about 5 us for each "
 	 "switch. On Windows: from an ETW session, or a trace file that has them; rules do not see "
 	 "the switches there.",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.thread_time)},
@@ -271,21 +271,21 @@ const struct option_info option_table[] = {
 	 NUMBER(32, 0, 32, "KB")},
 	{"memory-period", "N",
 	 "Record one page fault in N with its stack (Linux), which tells who made memory grow: "
-	 "streams rss and rss-net; 61 is a good number. When faults are frequent fewer are "
+	 "metrics rss and rss-net; 61 is a good number. When faults are frequent fewer are "
 	 "recorded; the number becomes a prime. 0 = none. Not given: 61 if a rule is about memory, "
 	 "such as On=oom, else none.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.memory_period),
 	 NUMBER(0, 0, 16381, "")},
 	{"heap", NULL,
 	 "Sample the heap of the program that run starts (Linux), and of all that it starts: bytes "
-	 "allocated by stack (stream heap), and of these what was not freed (heap-net). Preloads "
+	 "allocated by stack (metric heap), and of these what was not freed (heap-net). Preloads "
 	 "librecorder-heap.so; 2 to 5 ns for each malloc and free. collect records programs that "
 	 "were started with that library in LD_PRELOAD; so does run --process, and of others their "
 	 "page faults.",
 	 OPTION_BOOL, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap)},
 	{"heap-next", "NAME",
 	 "--heap for all programs whose file has this name and that start while it records. Linux, "
-	 "root: by a line in /etc/ld.so.preload, which goes at the end, also after a kill; other "
+	 "root: by a line in /etc/ld.so.preload, removed at the end, also after a kill; other "
 	 "programs that start meanwhile load the library, which does nothing in them; 32-bit "
 	 "ones say on standard error that they leave it out. Windows: by TracingFlags of "
 	 "NAME.exe, and as --heap-process.",
@@ -293,28 +293,28 @@ const struct option_info option_table[] = {
 	 .other_names = "OSHeapExe"},
 	{"heap-process", "NAME|PID",
 	 "Record what this process allocates from Windows' heaps, each block with its stack, and "
-	 "what it frees: streams heap, heap-net and heap-peak. It costs the program some "
+	 "what it frees: metrics heap, heap-net and heap-peak. It costs the program some "
 	 "microseconds for each. On Linux: run --heap --process PID.",
 	 OPTION_TEXT, GROUP_RECORD, RECORDING, CONF, FIELD(capture.heap_process),
 	 .other_names = "OSHeapProcess"},
 	{"heap-kb", "KB",
 	 "One allocation in so many KB is sampled, on average, in the program that run starts and "
-	 "in those of --heap-next; an allocation's chance is as its size, and sums are right "
-	 "whatever it is. 0 = each one, which is slow, and tells frees of unknown blocks. Others: "
+	 "in those of --heap-next; its chance grows with its size, so sums are right. "
+	 "0 = each one: slow, but it finds frees of unknown blocks. Other programs: "
 	 "RECORDER_HEAP_BYTES in their environment.",
 	 OPTION_INT, GROUP_RECORD, RECORDING | IN(RUN), CONF, FIELD(heap_kb),
 	 NUMBER(512, 0, 1048576, "KB")},
 	{"max-cpu-percent", "PCT",
 	 "How much of one CPU the recorder may take. Over it for 5 s it samples at 49 Hz, then at "
 	 "19 Hz, then (Linux) copies 8 KB of stack; later it takes the steps back. 0 = no limit. "
-	 "Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99; four times as "
-	 "much with --thread-time.",
+	 "Default: the larger of 1 and 0.3 for each CPU; more in proportion to a --freq over 99; "
+	 "four times that with --thread-time.",
 	 OPTION_FLOAT, GROUP_RECORD, SAMPLING, LIVE, FIELD(max_cpu_pct),
 	 NUMBER(UNSET, 0, 100000, "%")},
 	{"max-rss-mb", "MB",
 	 "How much memory the recorder may have resident. --buffer-mb becomes what fits below it; "
 	 "near it caches and then the oldest history are given up; over it for 5 s the recorder "
-	 "samples less, too. 44 at least; 0 = no limit.",
+	 "samples less, too. 48 at least; 0 = no limit.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(max_rss_mb), NUMBER(0, 0, 1048576, "MB")},
 	{"allow-fp", NULL,
 	 "Let the last step down be to follow frame pointers, which most programs lack.",
@@ -348,7 +348,7 @@ const struct option_info option_table[] = {
 	 OPTION_INT, GROUP_RECORD, RECORDING, LIVE, FIELD(history_days),
 	 NUMBER(0, 0, 36500, "days")},
 	{"history-sync-sec", "SEC",
-	 "How often the history is brought to the disk: what a kill or a power cut may cost.",
+	 "How often the history is written to disk: a kill or power cut may cost this much.",
 	 OPTION_SECONDS, GROUP_RECORD, RECORDING, CONF, FIELD(history_sync_ns),
 	 NUMBER(10, 1, 60, "s")},
 
@@ -373,7 +373,8 @@ const struct option_info option_table[] = {
 	{"rule", "TEXT",
 	 "All incidents whose rule has this text in it, as one; with --since 2d only those of the "
 	 "last two days.",
-	 OPTION_TEXT, GROUP_SELECT, SETS | IN(FLEET), FIELD(rule_text)},
+	 OPTION_TEXT, GROUP_SELECT, SETS, FIELD(rule_text)},
+	OF_FLEET("rule", "TEXT", TEXT, rule_text, "Only rules or reasons with this text."),
 	/* As in PerfView; rules on counters name a process themselves. */
 	{"process", "NAME|PID",
 	 "Only processes with this pid or name: of the program file (dash), the one they were "
@@ -391,7 +392,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_UNIT])},
 	{"pod", "UID", "Only processes of this Kubernetes pod.",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_POD])},
-	OF_FLEET("service", "NAME", TEXT, home[HOME_SERVICE], "Only this one; see fleet report."),
+	OF_FLEET("service", "NAME", TEXT, home[HOME_SERVICE], "Only this service."),
 	{"service", "NAME", "Only processes that publish this service.name (OpenTelemetry).",
 	 OPTION_TEXT, GROUP_SELECT, PART_OF, FIELD(home[HOME_SERVICE])},
 	{"thread", "TID", "Only this thread.",
@@ -430,8 +431,8 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | SETS | IN(FLEET), FIELD(host)},
 	OF_FLEET("at", "URL", TEXT, at, "clickhouse://HOST/DB or postgresql://USER@HOST/DB."),
 	OF_FLEET("version", "TEXT", TEXT, release, "Only this version of services."),
-	OF_FLEET("against", "VERSION|SEC", TEXT, against, "With another version, or so long ago."),
-	OF_FLEET("cluster", "NAME", TEXT, cluster, "schema: replicated, sharded tables there."),
+	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: with this version or age."),
+	OF_FLEET("cluster", "NAME", TEXT, cluster, "schema: shard tables over this cluster."),
 	OF_FLEET("clickhouse", NULL, BOOL, clickhouse, "schema: for ClickHouse."),
 	OF_FLEET("postgresql", NULL, BOOL, postgresql, "schema: for PostgreSQL."),
 	{"ttl-days", "DAYS", "schema: remove what is older. 0 = never.", OPTION_INT, GROUP_SELECT,
@@ -566,8 +567,8 @@ const struct option_info option_table[] = {
 	{"by-name", NULL, "All functions, the most expensive first.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(by_name)},
 	{"memory", NULL,
-	 "How memory grew: each process's size at the start, at the trigger and at most; what is "
-	 "still there by module, function and stack; what looks like a leak (Linux).",
+	 "How memory grew: each process's size (Linux) at the start, at the trigger and at most; "
+	 "what is still there by module, function and stack; what looks like a leak.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT), FIELD(memory)},
 	{"requests", NULL,
 	 "The slowest requests, or other activities from a start event to its stop: with those "
@@ -578,8 +579,8 @@ const struct option_info option_table[] = {
 	 "request spent, over all its threads.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(activities)},
 	{"activity", "START;StopEvent=STOP",
-	 "Which events start and stop one, as a rule of StopOnEvent has them; may be repeated. "
-	 "Without it: names that say so.",
+	 "The events that start and stop an activity, written as for StopOnEvent. Repeatable. "
+	 "Otherwise their names tell.",
 	 OPTION_TEXTS, GROUP_OUTPUT, IN(REPORT) | IN(EXPORT), FIELD(pairs)},
 	{"runtimes", NULL,
 	 "What .NET, Java, Python and Node.js tell of themselves: collections by process and "
@@ -618,17 +619,17 @@ const struct option_info option_table[] = {
 	 OPTION_TEXTS, GROUP_SELECT, IN(REPORT) | IN(DIFF), CONF, FIELD(group_presets)},
 	{"group", NULL, "Print threads that have the same stack once.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
-	{"all-processes", NULL, "Of every process, one after another.",
+	{"all-processes", NULL, "Every process, one after another.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
 	{"no-stop", NULL,
 	 "Stop no thread (Linux): those that wait are read as they stand, those that run are "
 	 "sampled. Stacks may be [fp], or end earlier than without this, as [broken].",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(no_stop)},
 	{"core", "FILE",
-	 "Of a dead process: its core dump; - = standard input, as the kernel or coredumpctl "
+	 "Read a dead process's core dump; - = standard input, as the kernel or coredumpctl "
 	 "pipes it.",
 	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(core)},
-	{"dump", "FILE", "Of a dead process: its minidump of Windows; - = standard input.",
+	{"dump", "FILE", "Read a dead process's Windows minidump; - = standard input.",
 	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(dump)},
 	{"exe", "FILE", "With --core, --dump: where the program's file is now.",
 	 OPTION_TEXT, GROUP_SELECT, IN(STACKS), FIELD(exe)},
@@ -639,7 +640,7 @@ const struct option_info option_table[] = {
 	{"fold", "PATTERNS", "Give the cost of frames that match to their callers.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(fold)},
 	{"fold-percent", "PCT",
-	 "Fold what is smaller than this into its callers; without it trees do, from 1 % on.",
+	 "Fold what is smaller than this into its callers. Trees do so below 1 %.",
 	 OPTION_FLOAT, GROUP_SELECT, IN(REPORT), FIELD(fold_percent), NUMBER(1, 0, 100, "percent")},
 	{"inc", "PATTERNS", "Only samples whose stack, process or thread matches one of these.",
 	 OPTION_TEXT, GROUP_SELECT, IN(REPORT) | IN(DIFF), FIELD(include)},
@@ -739,7 +740,7 @@ const struct option_info option_table[] = {
 	 "Directory of the names on disk. Otherwise the store's name and '.symbols'.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(capture.symbol_cache)},
 	{"log-file", "FILE",
-	 "Append the log to this file; at 16 MB it becomes FILE.1, in place of the one before. "
+	 "Append the log to this file; at 16 MB it becomes FILE.1, replacing the last one. "
 	 "Otherwise the log goes to standard error. SIGHUP reopens it.",
 	 OPTION_TEXT, GROUP_STORE, RECORDING, CONF, FIELD(log_file)},
 	{"http", "ADDRESS",
@@ -765,7 +766,7 @@ const struct option_info option_table[] = {
 	{"to", "URL", "Where to send them; repeatable. Otherwise where the conf file says: ship =.",
 	 OPTION_TEXTS, GROUP_STORE, IN(SHIP), FIELD(ship_to)},
 	{"due", NULL,
-	 "As the recorder does it: leave alone who waits after a failure, and tell only changes.",
+	 "As the recorder does it: skip targets that wait after a failure, tell only changes.",
 	 OPTION_BOOL, GROUP_STORE, IN(SHIP), FIELD(due)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
