@@ -20,8 +20,8 @@ const struct command_info command_table[COMMANDS] = {
 "it without storing. Recording never pauses for an incident.\n"
 "\n"
 "-- COMMAND starts a program, as run does, and records it and all that it starts until it\n"
-"ends, whose exit code becomes recorder's. Rules look at the whole machine as ever, and each\n"
-"firing becomes an incident. Who stops the recorder stops the program.\n"
+"ends; its exit code becomes recorder's. Rules still look at the whole machine, and each\n"
+"firing becomes an incident. Stopping the recorder stops the program.\n"
 "\n"
 "With --from it reads a trace file instead, as fast as it can, in the trace's own time:\n"
 "rules fire where they would have fired. Without a rule the whole file becomes one\n"
@@ -55,9 +55,8 @@ const struct command_info command_table[COMMANDS] = {
 "recorder stand before the program's name. There is no limit on the recorder's own CPU time\n"
 "unless --max-cpu-percent sets one.\n"
 "\n"
-"For programs of one's own no rights are needed where kernel.perf_event_paranoid is 2 or\n"
-"less; at 2 the kernel's part of the stacks is missing. On Windows it needs administrator\n"
-"rights.\n"
+"Your own programs need no rights where kernel.perf_event_paranoid is 2 or less; at 2 the\n"
+"kernel's part of the stacks is missing. On Windows it needs administrator rights.\n"
 "\n"
 "-p PID,... records processes that run already, until they end or until Ctrl-C, with the rights\n"
 "that collect needs. Called as recorder-dtrace it takes the arguments that cargo-flamegraph\n"
@@ -72,12 +71,12 @@ const struct command_info command_table[COMMANDS] = {
 		"show where the time goes now, as a screen or as LiveStacks does",
 		.about =
 "On a terminal, without -i, -c, -C and -f, it is a screen: processes, the functions of the\n"
-"chosen one, and its heaviest stacks, over the last 10 s, anew every 3 s or more seldom:\n"
+"chosen one, and its heaviest stacks, over the last 10 s, redrawn every 3 s or less often:\n"
 "drawing costs 0.5 % of a CPU at most. Where top records itself, the screen takes 49 samples a\n"
 "second and CPU unless --freq is given. ? lists the keys; s keeps what happened as an incident.\n"
 "It needs ncurses (Debian: libncursesw6), or a Windows 10 console.\n"
 "\n"
-"Else it prints the stacks with most samples, every --interval seconds or once at Ctrl-C, in\n"
+"Otherwise it prints the stacks with most samples, every --interval seconds or once at Ctrl-C, in\n"
 "the text of LiveStacks and with its options: -p, -P, -e, -i, -c, -C, -T, -f, -K. The time and\n"
 "the number of events go to standard error.\n"
 "\n"
@@ -99,8 +98,8 @@ const struct command_info command_table[COMMANDS] = {
 "Health is ok, degraded (recording goes on with less than was asked for: lost samples, a new\n"
 "store, no history, files that do not answer) or failing (evidence is lost now: a source\n"
 "stalls or has ended, a tenth of the samples is lost, incidents are not stored); each reason\n"
-"is a line. Exit code 0: ok; 4: degraded; 5: failing; 3: no recorder runs. --on-failure of\n"
-"collect says what else happens when it fails.\n",
+"is a line. Exit code 0: ok; 4: degraded; 5: failing; 3: no recorder runs. What else happens\n"
+"when it fails is set by --on-failure of collect.\n",
 		.examples =
 "recorder status\n"
 "recorder status --json | jq -r '.health, .reasons[].text'\n"
@@ -130,7 +129,7 @@ const struct command_info command_table[COMMANDS] = {
 		"have the running recorder read its configuration file anew",
 		.about =
 "The whole file is checked first; when anything in it is wrong, exit code 2 says what, and\n"
-"the recorder goes on as before. Else it takes the new rules and limits, --freq, the windows\n"
+"the recorder goes on as before. Otherwise it takes the new rules and limits, --freq, the windows\n"
 "and what is kept of incidents and history, without losing what it has recorded. A rule\n"
 "that did not change goes on where it was. What needs a restart is named. SIGHUP does the\n"
 "same.\n",
@@ -140,8 +139,8 @@ const struct command_info command_table[COMMANDS] = {
 	[CMD_LIST_SESSIONS] = {
 		"list-sessions", OPERAND_NONE, "", "list the recorders that run on this machine",
 		.about =
-"A line for each, with its store; status --store FILE says more. Of a recorder that may not\n"
-"be asked only the store is shown. Exit code 3: there is none.\n",
+"A line for each, with its store; status --store FILE says more. Of a recorder that you may\n"
+"not ask only the store is shown. Exit code 3: none runs.\n",
 		.examples =
 "recorder list-sessions\n",
 	},
@@ -233,7 +232,7 @@ const struct command_info command_table[COMMANDS] = {
 "\n"
 "Two sets (--base 3,5-9 --test 12-15) are compared by their means: a program or function is\n"
 "named only if the difference exceeds three times the spread within the sets, so that one\n"
-"noisy incident fools nobody.\n"
+"noisy incident does not mislead.\n"
 "\n"
 "With --against it compares one incident, or a window of the history, with the same time of\n"
 "other days, and says only what exceeds the spread that those days have.\n"
@@ -259,8 +258,8 @@ const struct command_info command_table[COMMANDS] = {
 		"note", OPERAND_PATTERN, "TEXT",
 		"keep a remark with an incident",
 		.about =
-"Adds a line, with the time, to the incident of --id, else to the newest one. show, reports and\n"
-"the HTML page have it. What the recorder says of the incident stays.\n",
+"Adds a line, with the time, to the incident of --id, or to the newest one. show, reports and\n"
+"the HTML page print it. What the recorder says of the incident stays.\n",
 		.examples =
 "recorder note --id 3 'the connection pool was restarted at 03:14'\n",
 	},
@@ -281,7 +280,7 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_SALVAGE] = {
 		"salvage", OPERAND_STORE, "[STORE]",
-		"put what is readable of a damaged store into a new one",
+		"copy what is readable of a damaged store into a new one",
 		.about =
 "The new store must not exist yet. Incidents keep their numbers; those that lack parts are\n"
 "marked partial. The damaged store is not changed. Exit code 3: no incident is readable.\n",
@@ -296,8 +295,8 @@ const struct command_info command_table[COMMANDS] = {
 "Looks for the programs and debug files of all frames in the store and its history that have no\n"
 "name (with --id: of these incidents), by their build ids and PDB GUIDs: at the recorded paths,\n"
 "in the directories of --symbol-path (ELF: as .build-id/, a root directory, or side by side), and\n"
-"with debuginfod servers that it names (https://...; nobody is asked otherwise). It works on any\n"
-"machine. A name that is there stays. What is left is listed by module, the most frames first.\n"
+"with debuginfod servers that it names (https://...; no other is asked). It works on any machine.\n"
+"Existing names stay. What is left is listed by module, the most frames first.\n"
 "Exit code 3: nothing was named.\n",
 		.examples =
 "recorder symbolize\n"
@@ -308,10 +307,10 @@ const struct command_info command_table[COMMANDS] = {
 		"ship", OPERAND_IDS, "[ID...]",
 		"send incidents to where others can read them",
 		.about =
-"Sends those that wait for the targets of --to, or of the conf file's `ship =`: all that were\n"
-"not sent yet, in their order. With numbers: these, and with --all all, also again. A recorder\n"
+"Sends the incidents that were not sent yet, in order, to --to or to the conf file's `ship =`.\n"
+"With numbers it sends these, with --all all of them, even if they were sent before. A recorder\n"
 "with `ship =` does it by itself whenever an incident is complete. Exit code 1: something was\n"
-"not sent, and why.\n",
+"not sent; a line says why.\n",
 		.examples =
 "recorder ship --to s3://evidence/prod\n"
 "recorder ship 7 --to 'https://user.example/incidents/;Auth=/etc/recorder/auth'\n"
@@ -324,10 +323,10 @@ const struct command_info command_table[COMMANDS] = {
 "Asks ClickHouse or PostgreSQL, where `ship` has put them; `schema` prints the statements that\n"
 "make their tables. list: the incidents. top: functions by CPU time over all hosts. report: the\n"
 "same, and incidents with the same signature, services and their versions, and hosts that differ\n"
-"from the rest. diff: what changed from another version, or from as long a time before: what\n"
-"exceeds three times the spread of the hosts. `recorder help fleet` says how to set it up.\n",
+"from the rest. diff: what changed since another version, or since an earlier time: only what\n"
+"exceeds three times the spread of the hosts. How to set it up follows below.\n",
 		.examples =
-"recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery\n"
+"recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery -d recorder\n"
 "recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
 "recorder fleet top --at postgresql://reader@db.example/recorder --service checkout\n"
 "recorder fleet diff --at clickhouse://ch.example/recorder --version 2.1 --against 2.0\n"
@@ -401,8 +400,8 @@ const struct command_info command_table[COMMANDS] = {
 		"backtest", OPERAND_IDS, "[ID]",
 		"tell when rules would have fired on what was recorded",
 		.about =
-"Feeds what was recorded to the rules (the counters of rules and the events, in the order\n"
-"in which they came) and prints when the rules would have fired, with which value. Times are\n"
+"Feeds the recorded events and counters to the rules, in the order in which they came, and\n"
+"prints when the rules would have fired, and with which value. Times are\n"
 "from the incident's trigger, or from the trace's start. After a firing a rule waits for\n"
 "--delay-after-trigger-sec. --sweep shows how many incidents each limit would have given.\n"
 "--history reads all that is on disk, and --last (--since), --at or --from with a time a\n"

@@ -431,7 +431,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | SETS | IN(FLEET), FIELD(host)},
 	OF_FLEET("at", "URL", TEXT, at, "clickhouse://HOST/DB or postgresql://USER@HOST/DB."),
 	OF_FLEET("version", "TEXT", TEXT, release, "Only this version of services."),
-	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: with this version or age."),
+	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: with this version, or so far back."),
 	OF_FLEET("cluster", "NAME", TEXT, cluster, "schema: shard tables over this cluster."),
 	OF_FLEET("clickhouse", NULL, BOOL, clickhouse, "schema: for ClickHouse."),
 	OF_FLEET("postgresql", NULL, BOOL, postgresql, "schema: for PostgreSQL."),
@@ -619,7 +619,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXTS, GROUP_SELECT, IN(REPORT) | IN(DIFF), CONF, FIELD(group_presets)},
 	{"group", NULL, "Print threads that have the same stack once.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(group_threads)},
-	{"all-processes", NULL, "Every process, one after another.",
+	{"all-processes", NULL, "All processes in turn.",
 	 OPTION_BOOL, GROUP_SELECT, IN(STACKS), FIELD(all_processes)},
 	{"no-stop", NULL,
 	 "Stop no thread (Linux): those that wait are read as they stand, those that run are "
@@ -766,7 +766,7 @@ const struct option_info option_table[] = {
 	{"to", "URL", "Where to send them; repeatable. Otherwise where the conf file says: ship =.",
 	 OPTION_TEXTS, GROUP_STORE, IN(SHIP), FIELD(ship_to)},
 	{"due", NULL,
-	 "As the recorder does it: skip targets that wait after a failure, tell only changes.",
+	 "Skip targets that wait after a failure; tell only changes. The recorder does so.",
 	 OPTION_BOOL, GROUP_STORE, IN(SHIP), FIELD(due)},
 	{"low-priority", NULL,
 	 "Store, name and export at the lowest priority (nice 19, idle I/O), even while an "
