@@ -631,9 +631,9 @@ int cmd_check(const struct options *o, struct err *err)
 			"%u %s wrong%s: %s", c.wrong, c.wrong == 1 ? "setting is" : "settings are",
 			c.wrong == 1 ? "" : "; the first", c.first_wrong.text);
 	else if (!rc && c.no_store)
-		rc = err_set(err, ERR_IO, "the store cannot be used");
+		rc = err_set(err, ERR_IO, "unusable store: see above");
 	else if (!rc && c.cannot_record)
-		rc = err_set(err, ERR_ACCESS, "collect would refuse to start: a source is missing");
+		rc = err_set(err, ERR_ACCESS, "collect would not start: a source is missing");
 	sheet_free(&c.sheet);
 	return rc;
 }

@@ -85,9 +85,9 @@ static bool settle(const char *store, const struct history_files *files, uint32_
 	if (!rc && !end.failed)
 		rc = history_settle(f->path, end.data, &err);
 	if (rc)
-		cmd_note("what a recorder left in %s cannot be completed: %s", f->path, err.text);
+		cmd_note("the history in %s cannot be completed: %s", f->path, err.text);
 	else if (id)
-		cmd_note("incident %" PRId64 ": %s; its last data is of %s", id, end.data, time);
+		cmd_note("incident %" PRId64 ": %s; its last data is from %s", id, end.data, time);
 	buf_free(&end);
 	return id != 0;
 }

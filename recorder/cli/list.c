@@ -137,7 +137,7 @@ int cmd_list(const struct options *o, struct err *err)
 		rc = store_list(store, o->json ? put_json : put_incident, &l, err);
 	if (!rc && !l.n)
 		rc = err_set(err, ERR_NOT_FOUND, l.since_wall_ns || o->host
-						  ? "no such incidents in %s"
+						  ? "nothing matches in %s"
 						  : "no incidents in %s yet", store_path(store));
 	if (!rc)
 		rc = sheet_print(&l.sheet, err);

@@ -327,7 +327,7 @@ static int wait_written(struct live *l, uint64_t to_ns, struct err *err)
 		if (rc || answer.written_ns >= to_ns)
 			break;
 		if (!answer.from_ns && os_now_ns() > until_ns - LATE_NS / 2) {
-			rc = err_set(err, ERR_IO, "the recorder does not go on");
+			rc = err_set(err, ERR_IO, "the recorder has stalled");
 			break;
 		}
 		if (os_now_ns() > until_ns) {

@@ -254,7 +254,7 @@ static int ask_readers(struct symbolizing *s, struct err *err)
 	symbols_settle(symbols, s->asked, s->nasked, NAMES_NS);
 	s->hangs = !symbols_close(symbols);
 	if (s->hangs)
-		return err_set(err, ERR_IO, "reading symbols hangs in a file system of %s",
+		return err_set(err, ERR_IO, "a file system of %s does not answer",
 			       buf_text(&s->path));
 	for (i = 0; i < s->nmodules; i++)
 		s->modules[i].left = 0;

@@ -494,7 +494,7 @@ static int put_requests(const struct options *o, struct err *err)
 	int rc = 0;
 
 	if (cmd_several(o) || o->activities)
-		return err_set(err, ERR_USAGE, "--requests is of one incident, and without "
+		return err_set(err, ERR_USAGE, "--requests takes one incident, and no "
 			       "--activities");
 	sheet_init(&sheet, o);
 	rc = cmd_load(o, &in, err);

@@ -119,12 +119,12 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 		return err_set(err, ERR_USAGE, "run records a program that it starts, or the "
 			       "process of --process, not both");
 	if (n && o->capture.file)
-		return err_set(err, ERR_USAGE, "--from reads what was recorded; a program can only "
-			       "be recorded while it runs");
+		return err_set(err, ERR_USAGE, "--from reads what was recorded: omit it to record "
+			       "a program");
 	if (n && o->command == CMD_COLLECT &&
 	    (options_origin(o, "collect-multiple") == FROM_ARGS ||
 	     options_origin(o, "max-collect-sec") == FROM_ARGS))
-		return err_set(err, ERR_USAGE, "'-- %.80s' is recorded until it ends: without "
+		return err_set(err, ERR_USAGE, "'-- %.80s' is recorded until it ends: omit "
 			       "--collect-multiple and --max-collect-sec", o->program[0]);
 	if (!n && o->process)
 		return take_processes(o->process, r, err);

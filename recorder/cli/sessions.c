@@ -28,7 +28,7 @@ int cmd_start(const struct options *given, struct err *err)
 	int rc = 0;
 
 	if (o.capture.file)
-		rc = err_set(err, ERR_USAGE, "start: 'recorder collect --from' reads a file");
+		rc = err_set(err, ERR_USAGE, "start: use 'recorder collect --from'");
 	if (!rc)
 		rc = cmd_own_log(&o, &log, err);
 	if (!rc)

@@ -204,13 +204,13 @@ int cmd_load_several(const struct options *o, cmd_filter_incident *filter, struc
 	if (!rc)
 		rc = cmd_each_incident(o, NULL, &o->ids, gather, &g, err);
 	if (!rc && !made.nparts && g.empty)
-		rc = err_set(err, ERR_NOT_FOUND, "none of %" PRIu32 " incidents has it: %s",
+		rc = err_set(err, ERR_NOT_FOUND, "none of %" PRIu32 " incidents matches: %s",
 			     g.empty, g.why.text);
 	else if (!rc && !made.nparts)
-		rc = err_set(err, ERR_NOT_FOUND, "no incident is chosen; 'recorder list' shows "
+		rc = err_set(err, ERR_NOT_FOUND, "no incident matches; 'recorder list' shows "
 			     "what there is");
 	else if (!rc && g.empty)
-		cmd_note("%" PRIu32 " of %" PRIu32 " incidents have nothing of that", g.empty,
+		cmd_note("%" PRIu32 " of %" PRIu32 " incidents have no match", g.empty,
 			 g.empty + made.nparts);
 	if (!rc)
 		rc = name_set(&made, err);

@@ -166,8 +166,8 @@ int cmd_counters(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_UNSUPPORTED,
 			     "no source of counters is built into this program");
 	else if (!rc && !sheet.out.len && o->pmu)
-		rc = err_set(err, ERR_UNSUPPORTED, "this machine lets nobody count what its "
-			     "processor counts");
+		rc = err_set(err, ERR_UNSUPPORTED, "this machine hides its processor's "
+			     "counters");
 	else if (!rc && !sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no counter matches '%.200s'; 'recorder counters' "
 			     "lists all", o->pattern ? o->pattern : "");

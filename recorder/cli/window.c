@@ -59,10 +59,10 @@ static int from_to(const struct options *o, uint64_t now_ns, struct cmd_window *
 		return err_set(err, ERR_USAGE, "a window of the history needs a time to begin: "
 			       "give --from with a time, --at, or --last");
 	if (o->to.ns != OPTION_NO_TIME)
-		return err_set(err, ERR_USAGE, "--from is a time, so --to must be one too, or "
+		return err_set(err, ERR_USAGE, "--from is a time: give --to as a time too, or "
 			       "--for");
 	if (o->to.text && o->from.text && for_ns)
-		return err_set(err, ERR_USAGE, "--from, --to and --for: two of them are enough");
+		return err_set(err, ERR_USAGE, "give two of --from, --to and --for, not all");
 	if (o->from.text)
 		rc = moment_parse(o->from.text, now_ns, 0, &out->from_ns, err);
 	out->to_ns = for_ns && o->from.text ? out->from_ns + for_ns : now_ns;

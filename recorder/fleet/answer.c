@@ -73,8 +73,8 @@ int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct 
 			rc = err_set(err, (enum err_code)rc, "%s: %.400s",
 				     buf_text(&f->target.name), why.text);
 		else if (a.status != 200)
-			rc = err_set(err, ERR_IO, "%s: %.*s (the tables are made by what 'recorder "
-				     "fleet schema' prints)", buf_text(&f->target.name),
+			rc = err_set(err, ERR_IO, "%s: %.*s ('recorder fleet schema' prints "
+				     "what makes the tables)", buf_text(&f->target.name),
 				     (int)(strcspn(buf_text(&a.body), "\r\n") < 350
 					   ? strcspn(buf_text(&a.body), "\r\n") : 350),
 				     buf_text(&a.body));
@@ -204,7 +204,7 @@ int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err)
 	fleet_totals(&q);
 	rc = fleet_ask(f, &q, 5, g, err);
 	if (!rc && (!grid_rows(g) || !count_at(g, 0, 0)))
-		rc = err_set(err, ERR_NOT_FOUND, "no such incidents in %s",
+		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f->target.name));
 	return rc;
 }

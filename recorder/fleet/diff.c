@@ -114,7 +114,7 @@ static int choose_base(struct fleet *f, struct err *err)
 	}
 	if (!ns || !f->filter.from_wall_ns || ns > f->filter.from_wall_ns)
 		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs "
-			       "--version, and a time, such as 7d, --since", against);
+			       "--version, a time (7d) --since", against);
 	f->filter.until_wall_ns = os_wall_ns();
 	f->base.from_wall_ns -= ns;
 	f->base.until_wall_ns = f->filter.until_wall_ns - ns;
@@ -145,8 +145,8 @@ int fleet_diff(struct fleet *f, struct err *err)
 		rc = fleet_ask_totals(f, &of_base, err);
 		f->filter = both;
 		if (rc == ERR_NOT_FOUND)
-			err_set(err, ERR_NOT_FOUND, "there is nothing to compare with (--against "
-				"%s) in %s", f->o->against, buf_text(&f->target.name));
+			err_set(err, ERR_NOT_FOUND, "there is no incident of --against %s "
+				"in %s", f->o->against, buf_text(&f->target.name));
 	}
 	if (!rc && !f->sheet.json) {
 		put_side(f, "Base", &of_base);

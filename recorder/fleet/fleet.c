@@ -361,7 +361,7 @@ static int schema(const struct options *o, struct err *err)
 	if (o->clickhouse == o->postgresql)
 		return err_set(err, ERR_USAGE, "fleet schema: --clickhouse or --postgresql?");
 	if (o->cluster && (o->postgresql || strpbrk(o->cluster, "'\\/")))
-		return err_set(err, ERR_USAGE, "--cluster is the name of a cluster of ClickHouse");
+		return err_set(err, ERR_USAGE, "--cluster needs --clickhouse and a plain name");
 	fleet_put_schema(&s, &text);
 	rc = buf_check(&text, "a schema", err);
 	if (!rc)
@@ -377,7 +377,7 @@ static int open_fleet(struct fleet *f, struct err *err)
 
 	f->stream = o->metric ? stream_from_text(o->metric) : STREAM_CPU;
 	if (f->stream == STREAMS_MAX || !target_takes_stream(f->stream))
-		return err_set(err, ERR_USAGE, "--metric %.60s: it is not sent to databases",
+		return err_set(err, ERR_USAGE, "--metric %.60s is not sent to databases",
 			       o->metric);
 	f->filter = (struct fleet_filter){
 		.host = o->host, .service = o->home[HOME_SERVICE], .release = o->release,
@@ -427,7 +427,7 @@ int fleet_run(const struct options *o, struct err *err)
 	if (!rc)
 		rc = verbs[i].run(&f, err);
 	if (!rc && !f.sheet.out.len)
-		rc = err_set(err, ERR_NOT_FOUND, "no such incidents in %s",
+		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f.target.name));
 	if (!rc)
 		rc = sheet_print(&f.sheet, err);

@@ -325,7 +325,7 @@ static int name_folder(struct mirror *m, struct err *err)
 	else if (home && *home)
 		buf_printf(&m->folder, "%s/.cache/recorder", home);
 	else
-		return err_set(err, ERR_USAGE, "there is no place for what is fetched: set "
+		return err_set(err, ERR_USAGE, "no directory for fetched incidents: set "
 			       "$XDG_CACHE_HOME or $HOME");
 	buf_printf(&place, "%s%s %s", buf_text(&m->target.s3.origin),
 		   buf_text(&m->target.s3.path), buf_text(&m->target.s3.prefix));

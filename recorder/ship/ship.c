@@ -371,7 +371,7 @@ static int take_lock(const char *store_path, struct os_file **lock, struct err *
 		rc = 0;
 	}
 	if (rc == ERR_BUSY)
-		rc = err_set(err, ERR_BUSY, "another process sends incidents of %s now",
+		rc = err_set(err, ERR_BUSY, "another process still sends from %s; wait",
 			     store_path);
 	buf_free(&path);
 	return rc;
@@ -455,7 +455,7 @@ int ship_run(const struct ship_config *cfg, struct buf *status, struct err *err)
 	for (i = 0; !rc && i < cfg->ntargets; i++)
 		failed |= r.lanes[i].failed || r.lanes[i].refused;
 	if (!rc && failed)
-		rc = cfg->due_only ? 0 : err_set(err, ERR_IO, "not everything was sent");
+		rc = cfg->due_only ? 0 : err_set(err, ERR_IO, "some failed: see above");
 	close_round(&r);
 	os_close(lock);
 	return rc;
