@@ -430,7 +430,7 @@ const struct option_info option_table[] = {
 	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | SETS | IN(FLEET), FIELD(host)},
 	OF_FLEET("at", "URL", TEXT, at, "clickhouse://HOST/DB or postgresql://USER@HOST/DB."),
 	OF_FLEET("version", "TEXT", TEXT, release, "Only this version of services."),
-	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: with this version, or so far back."),
+	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: this version, or so far back."),
 	OF_FLEET("cluster", "NAME", TEXT, cluster, "schema: shard tables over this cluster."),
 	OF_FLEET("clickhouse", NULL, BOOL, clickhouse, "schema: for ClickHouse."),
 	OF_FLEET("postgresql", NULL, BOOL, postgresql, "schema: for PostgreSQL."),
