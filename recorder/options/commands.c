@@ -324,7 +324,7 @@ const struct command_info command_table[COMMANDS] = {
 "make their tables. list: the incidents. top: functions by CPU time over all hosts. report: the\n"
 "same, and incidents with the same signature, services and their versions, and hosts that differ\n"
 "from the rest. diff: what changed since another version, or since an earlier time: only what\n"
-"exceeds three times the spread of the hosts. How to set it up follows below.\n",
+"exceeds three times the spread of the hosts. To set it up: `recorder help fleet`.\n",
 		.examples =
 "recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery -d recorder\n"
 "recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
@@ -423,8 +423,8 @@ const struct command_info command_table[COMMANDS] = {
 "\n"
 "Windows: install makes a service that records with the options of the file of --config, in the\n"
 "system's account, started with the machine and again after a crash. Paths in that file\n"
-"must be absolute. Its log is --log-file, or else the store's name and '.log'. status,\n"
-"snapshot and stop reach it like any other recorder.\n"
+"must be absolute. Its log is --log-file, or else the store's name and '.log'. recorder status,\n"
+"snapshot and stop reach it like any other; there is no service status.\n"
 "\n"
 "Packages, of make deb, rpm, tarball, zip and msi. The .deb and the .rpm put the configuration\n"
 "into /etc/recorder/recorder.conf, with the rules of examples/always-on.conf. The service of the\n"
