@@ -324,7 +324,7 @@ const struct command_info command_table[COMMANDS] = {
 "make their tables. list: the incidents. top: functions by CPU time over all hosts. report: the\n"
 "same, and incidents with the same signature, services and their versions, and hosts that differ\n"
 "from the rest. diff: what changed since another version, or since an earlier time: only what\n"
-"exceeds three times the spread of the hosts. To set it up: `recorder help fleet`.\n",
+"exceeds three times the spread of the hosts. Setup: `recorder help fleet`.\n",
 		.examples =
 "recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery -d recorder\n"
 "recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
