@@ -5,7 +5,7 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_csharp 'objects of .NET programs'
-need_dotnet 'objects of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
+need_dotnet 'objects of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' heaptool
 
 cat >heap.cs <<'END'
 using System;
@@ -48,7 +48,7 @@ mcs -target:library -out:heap.dll heap.cs >mcs.out 2>&1 || cat mcs.out
 bytes()
 {
 	"$RECORDER" export --store "$run.db" --metric "$1" -f 2>>err |
-		awk -v f="!StartupHook.$2" '/^multitool / && index($0, f) { n += $NF }
+		awk -v f="!StartupHook.$2" '/^heaptool / && index($0, f) { n += $NF }
 			END { printf "%d\n", n }'
 }
 
@@ -58,7 +58,7 @@ record()
 	run=$1
 	shift
 	rm -f go
-	DOTNET_STARTUP_HOOKS=$PWD/heap.dll ./multitool version >"$run.out" 2>&1 & program=$!
+	DOTNET_STARTUP_HOOKS=$PWD/heap.dll ./heaptool version >"$run.out" 2>&1 & program=$!
 	"$RECORDER" collect --store "$run.db" --history-mb 0 --max-cpu-percent 0 \
 		--max-collect-sec 120 "$@" 2>"$run.log" & collect=$!
 	wait_for 60 grep -q recording "$run.log"
@@ -86,7 +86,7 @@ check what_a_function_keeps_is_what_the_program_counts \
 	test $((keep * 100)) -gt $((kept * 85)) -a $((keep * 100)) -lt $((kept * 115))
 check it_is_most_of_what_is_there test $((keep * 100)) -ge $(((keep + drop) * 80))
 check what_was_dropped_had_been_allocated test "$(bytes heap Drop)" -gt $((kept * 7))
-"$RECORDER" report --store heap.db --memory --process multitool >report 2>>err
+"$RECORDER" report --store heap.db --memory --process heaptool >report 2>>err
 check a_report_says_who_keeps_it \
 	grep -qE '^ +[0-9.]+ +[0-9.]+ % .*!StartupHook\.Keep$' report
 

@@ -5,7 +5,7 @@
 # time limit: 480
 . "$TOP/tests/support/cli.sh"
 need_perf
-need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
+need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' eventtool
 
 # A file of 40,000 results (10 MB), and the same file cut in the middle.
 awk 'BEGIN {
@@ -70,11 +70,11 @@ watched()
 	wait $program
 }
 
-record gc --stop-on-gc-over-msec '1;Process=multitool'
-./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+record gc --stop-on-gc-over-msec '1;Process=eventtool'
+./eventtool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 wait $collect
 check a_collection_of_a_net_program_fires \
-	grep -qE 'fired: GC of multitool \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
+	grep -qE 'fired: GC of eventtool \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
 	gc.log
 "$RECORDER" export --store gc.db --format jsonl -o events 2>err
 check its_incident_has_the_pause \
@@ -93,25 +93,25 @@ wait $program 2>/dev/null || true
 # second takes the rule.
 takes() { "$RECORDER" check --stop-on-event "$1" >check.out 2>&1; }
 refuses() { ! takes "$1" && grep -q 'no .NET program that runs now has' check.out; }
-./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+./eventtool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 check an_event_source_of_a_program_that_runs_is_known \
 	wait_for 2 takes '*NativeRuntimeEventSource/X'
 check a_name_that_it_has_not_is_refused wait_for 20 refuses '*NativeRuntimeEventSaurce/X'
 counter() { "$RECORDER" check --stop-on-perf-counter "System.Runtime:$1>0" >refused 2>&1; }
-check a_counter_of_the_runtime_is_near expect_exit 2 counter cpu-usge:multitool
+check a_counter_of_the_runtime_is_near expect_exit 2 counter cpu-usge:eventtool
 check and_is_named grep -q "nearest are 'cpu-usage'" refused
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
 record throw --stop-on-exception '^Newtonsoft\.Json\.Json[A-Za-z]*Exception'
-watched ./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite
+watched ./eventtool rewrite cut.sarif --output out.sarif --log ForceOverwrite
 wait $collect
 check an_exception_of_a_net_program_fires grep -q 'fired: .*Newtonsoft.Json.Json' throw.log
 
 record source --stop-on-etw-event \
 	'*System.Buffers.ArrayPoolEventSource/BufferRented;Level=5;FieldFilter=bufferSize>=16'
 while kill -0 $collect 2>/dev/null; do
-	./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+	./eventtool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
 done
 wait $collect
 check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.log
@@ -119,20 +119,20 @@ check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.l
 # ---- without a rule: stacks of events ------------------------------------------------------------
 
 timeout 180 "$RECORDER" collect --store stacks.db --max-cpu-percent 0 --providers \
-	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=multitool' \
+	'Microsoft-Windows-DotNETRuntime:0x8001:5:@ProcessNameFilter=eventtool' \
 	2>stacks.log & collect=$!
 wait_for 20 grep -q 'recording this machine' stacks.log
 DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$PWD/own.nettrace \
 	DOTNET_EventPipeConfig=Microsoft-Windows-DotNETRuntime:0x8039:5 \
-	watched ./multitool rewrite long.sarif --output out.sarif --log ForceOverwrite
+	watched ./eventtool rewrite long.sarif --output out.sarif --log ForceOverwrite
 "$RECORDER" stop --store stacks.db >/dev/null 2>&1
 wait $collect
 "$RECORDER" export --store stacks.db --metric event -f -o stacks 2>err
 check exceptions_are_under_the_methods_that_throw_them grep -qE \
-	'^multitool.*Program\.Main.*Newtonsoft.*event!Exception/Start Newtonsoft\.Json\.' stacks
+	'^eventtool.*Program\.Main.*Newtonsoft.*event!Exception/Start Newtonsoft\.Json\.' stacks
 "$RECORDER" export --store stacks.db --metric alloc -f -o allocated 2>err
 check allocated_bytes_are_under_types_and_methods grep -qE \
-	'^multitool.*Program\.Main.*Newtonsoft.*event!GC/AllocationTick System\..* [0-9]{5,}$' \
+	'^eventtool.*Program\.Main.*Newtonsoft.*event!GC/AllocationTick System\..* [0-9]{5,}$' \
 	allocated
 
 # The runtime wrote a file of its own meanwhile. The first half second has no names: the program is
@@ -158,34 +158,34 @@ check allocations_have_the_bytes_of_the_runtimes_own_file awk -F';' '
 # ---- without a rule: counters, names of managed functions ----------------------------------------
 
 record counter --enable-perf-map --min-sec-for-trigger 0 --poll-sec 0.5 \
-	--stop-on-perf-counter '.NET CLR Memory:% Time in GC:multitool>0.5'
-./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+	--stop-on-perf-counter '.NET CLR Memory:% Time in GC:eventtool>0.5'
+./eventtool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 wait $collect
 check time_in_gc_is_a_counter \
-	grep -q 'fired: .NET CLR Memory:% Time in GC:multitool was' counter.log
+	grep -q 'fired: .NET CLR Memory:% Time in GC:eventtool was' counter.log
 "$RECORDER" export --store counter.db -f -o folded 2>err
-check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
+check managed_functions_have_names grep -q '^eventtool.*Newtonsoft.Json' folded
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
 
 # What the program tells of itself, once a second.
 record told --min-sec-for-trigger 0 --collect-multiple 2 --max-per-hour 1 --source none \
 	--assume-exists \
-	--stop-on-perf-counter 'System.Runtime:cpu-usage:multitool>3' \
-	--stop-on-perf-counter 'System.Runtime:alloc-rate:multitool>100K' \
-	--stop-on-perf-counter 'System.Runtime:no-such:multitool>0'
+	--stop-on-perf-counter 'System.Runtime:cpu-usage:eventtool>3' \
+	--stop-on-perf-counter 'System.Runtime:alloc-rate:eventtool>100K' \
+	--stop-on-perf-counter 'System.Runtime:no-such:eventtool>0'
 (
 	trap 'kill $one; exit' TERM
 	while :; do
-		./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite & one=$!
+		./eventtool rewrite huge.sarif --output out.sarif --log ForceOverwrite & one=$!
 		wait $one
 	done
 ) >/dev/null 2>&1 & program=$!
 wait $collect
 check a_mean_that_a_net_program_tells_fires \
-	grep -qE 'fired: System.Runtime:cpu-usage:multitool was [0-9.]+, over' told.log
+	grep -qE 'fired: System.Runtime:cpu-usage:eventtool was [0-9.]+, over' told.log
 check an_increment_fires_as_its_increase_a_second \
-	grep -qE 'fired: System.Runtime:alloc-rate:multitool was [0-9]{6,}, over' told.log
+	grep -qE 'fired: System.Runtime:alloc-rate:eventtool was [0-9]{6,}, over' told.log
 check what_nobody_tells_does_not eval '! grep "fired: System.Runtime:no-such" told.log'
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
@@ -193,31 +193,31 @@ wait $program 2>/dev/null || true
 # ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------
 
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
-need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
+need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' event31
 # Any exception of the program; the C++ exception by which the runtime leaves native frames does not
 # count.
-record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' \
-	--stop-on-exception '.;Process=core31'
+record event31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=event31' \
+	--stop-on-exception '.;Process=event31'
 died=0
 while kill -0 $collect 2>/dev/null; do
-	./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1
+	./event31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1
 	[ $? -lt 128 ] || died=$((died + 1))
 done
 wait $collect
 check none_of_its_programs_dies [ $died = 0 ]
 check a_collection_of_core_3_1_fires \
-	grep -qE 'fired: GC of core31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
-	core31.log
+	grep -qE 'fired: GC of event31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' \
+	event31.log
 check an_exception_of_core_3_1_fires_with_its_message \
-	grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of core31' core31.log
+	grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of event31' event31.log
 
 # This runtime dies when its peer is gone before it has begun the stream that was asked for: so it
 # is asked nothing else until it has said who it is, and a recorder that ends while it stands still
 # leaves no such request.
-./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1 & program=$!
+./event31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1 & program=$!
 wait_for 20 ls /tmp/dotnet-diagnostic-$program-*-socket >/dev/null 2>&1
 kill -STOP $program
-record stopped --stop-on-gc-over-msec '1000;Process=core31'
+record stopped --stop-on-gc-over-msec '1000;Process=event31'
 sleep 1
 kill -INT $collect
 wait $collect

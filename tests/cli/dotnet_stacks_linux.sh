@@ -5,7 +5,7 @@
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 need_perf
-need_dotnet 'stacks of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
+need_dotnet 'stacks of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' stacktool
 
 awk 'BEGIN {
 	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},"
@@ -86,8 +86,8 @@ shares()
 # What the map names with 5 % and more has the same share in ours.
 shares_agree()
 {
-	shares both multitool >ours
-	shares map multitool >theirs
+	shares both stacktool >ours
+	shares map stacktool >theirs
 	awk 'NR == FNR { ours[$2] = $1; next }
 		$1 >= 5 {
 			d = $1 - ours[$2]
@@ -132,7 +132,7 @@ as_the_map()
 
 rewrite()
 {
-	./multitool rewrite huge.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 &
+	./stacktool rewrite huge.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 &
 	program=$!
 	wait $program
 }
@@ -147,21 +147,21 @@ end_all
 for name in names both map; do
 	"$RECORDER" export 1 --store $name.db --format folded -o $name.folded 2>err
 done
-read -r named unnamed <<<"$(frames names multitool)"
+read -r named unnamed <<<"$(frames names stacktool)"
 echo "$named frames of generated code have a name, $unnamed have none"
 check generated_code_has_names [ "$named" -ge 2000 -a $((unnamed * 50)) -le "$named" ]
 check as_the_runtime_itself_tells_them shares_agree
 "$RECORDER" export 1 --store both.db --format folded --signatures -o signed.folded 2>err
-read -r same others <<<"$(as_the_map signed.folded /tmp/perf-$program.map multitool 2>others)"
+read -r same others <<<"$(as_the_map signed.folded /tmp/perf-$program.map stacktool 2>others)"
 check "of $same frames the map has the name and parameters, of $others it has not" \
 	[ "$same" -ge 2000 -a $((others * 100)) -le "$same" ]
-check precompiled_code_too grep -q '^multitool.*;System.Private.CoreLib!System\.' names.folded
+check precompiled_code_too grep -q '^stacktool.*;System.Private.CoreLib!System\.' names.folded
 
 # The map has none of these: there they are named by the image itself, without the runtime. What was
 # hardly sampled may have been missed by the other recorder.
 by_the_image()
 {
-	awk '$0 !~ /^multitool/ { next }
+	awk '$0 !~ /^stacktool/ { next }
 		{ c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";") }
 		{ for (i = 2; i <= n; i++) {
 			told = sub(/_\[j\]$/, "", f[i])
@@ -186,15 +186,15 @@ DOTNET_EnableDiagnostics=0 rewrite
 end_all
 "$RECORDER" export 1 --store off.db --format folded -o off.folded 2>err
 check without_a_port_precompiled_code_has_names \
-	grep -q '^multitool.*;System.Private.CoreLib!System\.' off.folded
-check and_generated_code_has_none eval '! grep -q "^multitool.*[a-z]_\[j\]" off.folded'
+	grep -q '^stacktool.*;System.Private.CoreLib!System\.' off.folded
+check and_generated_code_has_none eval '! grep -q "^stacktool.*[a-z]_\[j\]" off.folded'
 
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
-need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
+need_dotnet 'stacks of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' stack31
 record old
-./core31 rewrite huge.sarif --output out.sarif --force >/dev/null 2>&1
+./stack31 rewrite huge.sarif --output out.sarif --force >/dev/null 2>&1
 end_all
 check core_3_is_not_asked_for_its_code_as_it_can_hang grep -q 'is of .NET Core 3' old.log
 "$RECORDER" export 1 --store old.db --format folded -o old.folded 2>err
 check but_its_precompiled_code_has_names \
-	grep -q '^core31.*System.Private.CoreLib!System\.' old.folded
+	grep -q '^stack31.*System.Private.CoreLib!System\.' old.folded
