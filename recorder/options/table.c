@@ -313,7 +313,7 @@ const struct option_info option_table[] = {
 	{"max-rss-mb", "MB",
 	 "How much memory the recorder may have resident. --buffer-mb becomes what fits below it; "
 	 "near it caches and then the oldest history are given up; over it for 5 s the recorder "
-	 "samples less, too. 48 at least; 0 = no limit.",
+	 "samples less, too. 56 at least; 0 = no limit.",
 	 OPTION_INT, GROUP_RECORD, SAMPLING, CONF, FIELD(max_rss_mb), NUMBER(0, 0, 1048576, "MB")},
 	{"allow-fp", NULL,
 	 "Let the last step down be to follow frame pointers, which most programs lack.",
