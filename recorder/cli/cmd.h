@@ -214,6 +214,7 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err);
  */
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
 		  struct trigger **out, struct err *err);
+int cmd_check_on_fire(const struct options *o, struct err *err);     /* with and without a rule */
 
 /* The live sources that take part, ending in NULL. */
 #define CMD_SOURCES_MAX 12u

@@ -106,6 +106,8 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	int rc = 0;
 
 	rc = cmd_check_process(o, err);
+	if (!rc)
+		rc = cmd_check_on_fire(o, err);
 	if (rc)
 		return rc;
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));

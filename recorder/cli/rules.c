@@ -99,7 +99,8 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 			   out->len ? "; " : "");
 }
 
-static int check_on_fire(const char *kind, struct err *err)
+/* Of --on-fire, which the file may have. */
+static int check_kind(const char *kind, struct err *err)
 {
 	if (!kind || text_same_fold(kind, process_dump_kind))
 		return 0;
@@ -109,6 +110,13 @@ static int check_on_fire(const char *kind, struct err *err)
 			       "--on-fire %s", kind, process_dump_kind);
 	return err_set(err, ERR_USAGE, "--on-fire writes a dump of the kind %s, not '%.60s'",
 		       process_dump_kind, kind);
+}
+
+int cmd_check_on_fire(const struct options *o, struct err *err)
+{
+	int rc = check_kind(o->capture.on_fire, err);
+
+	return rc ? options_at_line(o, options_line(o, "on-fire"), err) : 0;
 }
 
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
@@ -134,10 +142,10 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		return options_at_line(o, rule->line, err);
 	needs->assume_exists = o->assume_exists;
 	needs->stacks |= t->stacks || o->capture.on_fire;
-	rc = check_on_fire(o->capture.on_fire, err);
+	rc = cmd_check_on_fire(o, err);
 	if (rc) {
 		trigger_close(t);
-		return options_at_line(o, options_line(o, "on-fire"), err);
+		return rc;
 	}
 	rc = kind->needs(t, needs, err);
 	if (rc) {

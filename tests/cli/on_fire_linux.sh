@@ -153,3 +153,4 @@ fi
 expect another_systems_kind_is_refused 2 'here it is --on-fire gcore' \
 	collect --on-fire minidump "$rule" --store x.db
 expect no_kind_is_refused 2 "not 'x'" collect --on-fire x "$rule" --store x.db
+expect nor_is_it_without_a_rule 2 "not 'x'" collect --on-fire x --store x.db
