@@ -370,6 +370,21 @@ static int schema(const struct options *o, struct err *err)
 	return rc;
 }
 
+static int refuse_metric(const char *metric, struct err *err)
+{
+	struct buf known = {0};
+	unsigned i;
+	int rc;
+
+	for (i = 0; i < STREAMS_MAX; i++)
+		if (target_takes_stream(i))
+			buf_printf(&known, "%s%s", known.len ? ", " : "", stream_metrics[i].name);
+	rc = err_set(err, ERR_USAGE, "--metric %.60s is not sent to databases; these are: %s",
+		     metric, buf_text(&known));
+	buf_free(&known);
+	return rc;
+}
+
 static int open_fleet(struct fleet *f, struct err *err)
 {
 	const struct options *o = f->o;
@@ -377,8 +392,7 @@ static int open_fleet(struct fleet *f, struct err *err)
 
 	f->stream = o->metric ? stream_from_text(o->metric) : STREAM_CPU;
 	if (f->stream == STREAMS_MAX || !target_takes_stream(f->stream))
-		return err_set(err, ERR_USAGE, "--metric %.60s is not sent to databases",
-			       o->metric);
+		return refuse_metric(o->metric, err);
 	f->filter = (struct fleet_filter){
 		.host = o->host, .service = o->home[HOME_SERVICE], .release = o->release,
 		.rule = o->rule_text, .metric = stream_metrics[f->stream].name,

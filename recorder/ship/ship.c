@@ -286,7 +286,8 @@ static int prepare_lane(struct round *r, struct lane *l, struct err *err)
 	if (rc)
 		return rc;
 	if (lost) {
-		buf_printf(&text, "%" PRIu32 " incidents were deleted before they were sent", lost);
+		buf_printf(&text, lost == 1 ? "%" PRIu32 " incident was deleted before it was sent"
+			   : "%" PRIu32 " incidents were deleted before they were sent", lost);
 		tell(r, true, l, buf_text(&text), "");
 		buf_free(&text);
 	}

@@ -28,6 +28,8 @@ expect nor_is_a_profiler 2 'is no database' fleet list --at otlp+http://127.0.0.
 expect what_fleet_does_not_know_is_told 2 'list, top, report, diff or schema' fleet frobnicate
 expect a_password_in_a_url_is_refused 2 'must hold no password' fleet list \
 	--at postgresql://me:s3cret@db/fleet
+expect a_metric_that_is_not_sent_is_told 2 'these are: cpu, ' fleet top --metric event \
+	--at clickhouse+http://127.0.0.1:1/fleet
 expect a_server_that_is_not_there_is_told 1 'fleet: .*[Cc]onnect' fleet list \
 	--at clickhouse+http://127.0.0.1:1/fleet
 

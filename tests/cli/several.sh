@@ -23,9 +23,9 @@ check a_tree_has_the_second grep -q ' _9  Incident 2$' out
 expect all_is_all 0 '^4 incidents as one' report --all
 expect a_missing_one_is_noted 0 'incident 99 is not in .*: the others are taken' report 2,99,1
 expect a_rule_chooses_by_its_text 0 '^1 incidents as one.*: 3$' report --rule maxcollect
-expect since_chooses_by_time 3 'no incident is chosen' report --all --since 1d
+expect since_chooses_by_time 3 'no incident matches' report --all --since 1d
 expect a_process_that_one_lacks 0 '1 of 4 incidents have no match' report --all -p batch
-expect a_process_that_none_has 3 "none of 2 incidents has it: .*'nobody'" report 1-2 -p nobody
+expect a_process_that_none_has 3 "none of 2 incidents matches: .*'nobody'" report 1-2 -p nobody
 expect stores_are_named 0 ': 1 of s.db, 2 of s.db, 1 of t.db, 2 of t.db$' \
 	report 1-2 --store s.db --store t.db
 check stores_add_up grep -q '2,940 samples, 29.4 s of CPU time' out

@@ -234,7 +234,7 @@ incidents r.db 1
 expect what_fails_by_hand_is_told 1 'not sent yet, and tried again in 1 s' ship --store r.db \
 	--to "$url/later/;RetrySec=1"
 "$RECORDER" delete 5 --store r.db 2>/dev/null
-expect what_is_deleted_unsent_is_counted 0 '1 incidents were deleted before they were sent' \
+expect what_is_deleted_unsent_is_counted 0 '1 incident was deleted before it was sent' \
 	ship --store r.db --to "$url/later/;RetrySec=1"
 incidents q.db 1
 due() { "$RECORDER" ship --due --store q.db --to "$url/later/;RetrySec=1" >>due.out 2>>due.err; }
