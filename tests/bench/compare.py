@@ -32,9 +32,9 @@ while True:
     walk(12, list(range(50)))
 """
 # Words at the end of a key, and whether more of it is better. What has none of them is no cost.
-UNITS = {"per_s": True, "per_mb": True, "faster": True, "ms": False, "us": False, "ns": False,
-         "per_sample": False, "per_event": False, "per_17_frames": False, "per_stack": False,
-         "kb": False, "mb": False, "bytes": False, "percent": False}
+UNITS = {"per_s": True, "per_mb": True, "times_faster": True, "ms": False, "us": False,
+         "ns": False, "per_sample": False, "per_event": False, "per_17_frames": False,
+         "per_stack": False, "kb": False, "mb": False, "bytes": False, "percent": False}
 # (step, words in the key, at most this ratio; at least, where more is better)
 GOALS = [("live", "us_per_sample", 0.4), ("etl", "etl source payload_mb_per_s", 2.0),
          ("export", "folded cpu_ms", 0.6), ("export", "html cpu_ms", 0.6)]
@@ -160,7 +160,7 @@ def interval(values):
 
 def is_more_better(key):
     for unit, more in UNITS.items():
-        if key.endswith(unit):
+        if key.endswith(("_" + unit, " " + unit)):
             return more
     return None
 
