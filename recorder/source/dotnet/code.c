@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/sort.h"
 #include "source/etw/texts.h"
 
 #include <stdio.h>
@@ -92,17 +93,8 @@ static bool covers(const struct dotnet_method *m, uint64_t address)
 /* Of the sorted ones, the first that starts above an address. */
 static uint32_t first_above(const struct dotnet_code *c, uint64_t address)
 {
-	uint32_t low = 0, high = c->nsorted;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (c->methods[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_upto(c->methods, c->nsorted, sizeof(*c->methods), sizeof(c->methods->start),
+			   address);
 }
 
 /* What is there now. */

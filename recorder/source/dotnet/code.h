@@ -16,7 +16,8 @@
 #define DOTNET_TEXT_BYTES 1024u              /* of a method with its class; a module's path */
 
 struct dotnet_method {
-	uint64_t start, module;
+	uint64_t start;                      /* first: sorted_upto() */
+	uint64_t module;
 	uint32_t bytes;
 	uint32_t number;                     /* of its name, the owner's; 0 = not used yet */
 	char *text;                          /* "Namespace.Class.Method"; NULL = unloaded; then

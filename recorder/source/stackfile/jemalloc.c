@@ -15,6 +15,7 @@
 #include "source/stackfile/stack_list.h"
 
 #include "base/array.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@
 #define LEAST_CHANCE 1e-9
 
 struct map {
-	uint64_t from, to, offset, dev, ino;
+	uint64_t from;                       /* first: sorted_upto() */
+	uint64_t to, offset, dev, ino;
 	const char *path;
 	size_t npath;
 };
@@ -98,17 +100,10 @@ static int read_maps(struct reading *r, const char *at)
 
 static const struct map *map_of(const struct reading *r, uint64_t address)
 {
-	uint32_t low = 0, high = r->nmaps;
+	uint32_t n = sorted_upto(r->maps, r->nmaps, sizeof(*r->maps), sizeof(r->maps->from),
+				 address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (r->maps[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->nmaps && r->maps[low].from <= address ? &r->maps[low] : NULL;
+	return n && address < r->maps[n - 1].to ? &r->maps[n - 1] : NULL;
 }
 
 static uint32_t frame_of(const struct reading *r, uint64_t address)
