@@ -57,7 +57,6 @@ struct fleet_query fleet_question(const struct fleet *f)
 				    .rows = f->o->rows};
 }
 
-/* Takes the query's text. */
 int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
 	       struct err *err)
 {
@@ -121,7 +120,6 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* names: of the functions, in column 0; own: their own weight, else inclusive. */
 int spread_make(struct fleet *f, const struct fleet_filter *filter,
 		       const struct grid *functions, bool own, struct spread *s, struct err *err)
 {
@@ -171,7 +169,6 @@ static double median(double *values, uint32_t n)
 	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : 0;
 }
 
-/* The median of values, and as their spread 1.4826 medians of what they differ by from it. */
 double median_and_spread(struct spread *s, const double *values, double *spread)
 {
 	double middle;

@@ -157,30 +157,29 @@ static void put_totals(struct fleet *f, const struct grid *g, double whole)
 		   text_count(count_at(g, 0, 3), text[0]), text_count(count_at(g, 0, 4), text[1]));
 }
 
-static int put_functions(struct fleet *f, bool by_self, struct grid *functions, struct spread *s,
-			 struct err *err)
+/* Those with most time of their own, and what each host has of them. */
+static int ask_functions(struct fleet *f, struct grid *functions, struct spread *s, struct err *err)
 {
 	struct fleet_query q = fleet_question(f);
-	char title[40];
-	double whole;
-	uint32_t i;
 	int rc;
 
-	fleet_functions(&q, by_self, 1, 1);
+	fleet_functions(&q, true, 1, 1);
 	rc = fleet_ask(f, &q, 5, functions, err);
-	if (!rc)
-		rc = spread_make(f, &f->filter, functions, by_self, s, err);
-	if (rc)
-		return rc;
-	whole = whole_of(s);
-	snprintf(title, sizeof(title), "FUNCTION, BY %s%s", by_self ? "SELF" : "INCLUSIVE",
-		 unit_of(f)->sort);
+	return rc ? rc : spread_make(f, &f->filter, functions, true, s, err);
+}
+
+static void put_functions(struct fleet *f, const struct grid *functions, const struct spread *s)
+{
+	const double whole = whole_of(s);
+	char title[40];
+	uint32_t i;
+
+	snprintf(title, sizeof(title), "FUNCTION, BY SELF%s", unit_of(f)->sort);
 	put_function(f, title, 0, 0, 0, 0, true);
 	for (i = 0; i < grid_rows(functions); i++)
-		if (number_at(functions, i, by_self ? 1 : 2) > 0)
+		if (number_at(functions, i, 1) > 0)
 			put_function(f, text_at(functions, i, 0), number_at(functions, i, 1),
 				     number_at(functions, i, 2), whole, hosts_with(s, i), false);
-	return 0;
 }
 
 static int top(struct fleet *f, struct err *err)
@@ -190,7 +189,9 @@ static int top(struct fleet *f, struct err *err)
 	int rc = fleet_ask_totals(f, &totals, err);
 
 	if (!rc)
-		rc = put_functions(f, true, &functions, &s, err);
+		rc = ask_functions(f, &functions, &s, err);
+	if (!rc)
+		put_functions(f, &functions, &s);
 	grid_free(&functions);
 	grid_free(&totals);
 	spread_free(&s);
@@ -327,25 +328,24 @@ static int put_outliers(struct fleet *f, const struct grid *functions, struct sp
 static int report(struct fleet *f, struct err *err)
 {
 	struct grid totals = {0}, functions = {0};
-	struct spread s = {0}, hosts = {0};
+	struct spread s = {0};
 	int rc = fleet_ask_totals(f, &totals, err);
 
 	if (!rc)
-		rc = spread_make(f, &f->filter, &functions, true, &hosts, err);
-	if (!rc)
-		put_totals(f, &totals, whole_of(&hosts));
-	if (!rc)
+		rc = ask_functions(f, &functions, &s, err);
+	if (!rc) {
+		put_totals(f, &totals, whole_of(&s));
 		rc = put_signatures(f, err);
+	}
 	if (!rc)
-		rc = put_services(f, whole_of(&hosts), err);
-	if (!rc)
-		rc = put_functions(f, true, &functions, &s, err);
-	if (!rc)
+		rc = put_services(f, whole_of(&s), err);
+	if (!rc) {
+		put_functions(f, &functions, &s);
 		rc = put_outliers(f, &functions, &s, err);
+	}
 	grid_free(&totals);
 	grid_free(&functions);
 	spread_free(&s);
-	spread_free(&hosts);
 	return rc;
 }
 
