@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define LATE_NS (250 * NS_PER_MS)            /* sources that lag more are not waited for */
-#define BUSY_NS (40 * NS_PER_MS)             /* between two looks while there is work */
+#define WINDOW_NS (40 * NS_PER_MS)           /* between two looks while a window is open */
 #define IDLE_NS (100 * NS_PER_MS)            /* else, at most; a wake-up costs 45 us of CPU */
 #define IDLE_MIN_NS (10 * NS_PER_MS)
 #define BATCH 4096u                          /* events of a file between two looks around */
@@ -491,8 +491,9 @@ static void end_run(struct engine *e, enum engine_stop how)
 
 /*
  * How long until there is something to do. An event that waits is due once released time reaches
- * it. With nothing waiting all threads wake together, which costs less. A queue that fills quickly
- * ends the wait (queue_wakes()).
+ * it. Else all threads wake together, which costs less, and what comes until then shares the
+ * wake-up: most of its cost is a cold cache. A queue that fills quickly ends the wait
+ * (queue_wakes()).
  */
 static uint64_t idle_ns(struct engine *e, bool busy)
 {
@@ -502,8 +503,10 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 
 	if (e->policy->idle_ns)
 		return e->policy->idle_ns;
-	if (busy || e->merge.open_windows || atomic_load(&e->stop) != STOP_NO)
-		return BUSY_NS;
+	if (e->merge.open_windows || atomic_load(&e->stop) != STOP_NO)
+		return WINDOW_NS;
+	if (busy)
+		return wait_ns;
 	event = feed_peek(&e->feed, &source);
 	if (!event)
 		return wait_ns;
