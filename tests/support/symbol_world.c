@@ -40,3 +40,25 @@ void symbol_world_name(const struct symbol_env *env, struct log *log, const stru
 	snprintf(out, n, "%s", atomic_load(&frame->function) ? frame->function->name : "");
 	symbol_world_close(&w);
 }
+
+void put_clr_metadata(uint8_t root[CLR_METADATA_BYTES])
+{
+	static const char strings[] = "\0M.dll\0Outer\0N\0Inner\0First\0Second\0Third\0<Module>";
+	uint8_t *tables = root + 0x40;
+
+	put_bytes(root, "BSJB\1\0\1\0\0\0\0\0\4\0\0\0v4\0\0\0\0\2\0", 24);
+	put_bytes(root + 24, "\x40\0\0\0\x90\0\0\0#~\0\0", 12);
+	put_bytes(root + 36, "\xd0\0\0\0\x60\0\0\0#Strings\0\0\0\0", 20);
+	put_bytes(root + CLR_STRINGS_AT, strings, sizeof(strings));
+	/* Tables 0, 2, 6 and 0x29 have 1, 3, 3 and 1 rows. */
+	put_bytes(tables, "\0\0\0\0\2\0\0\1\x45\0\0\0\0\2\0\0", 16);
+	put_bytes(tables + 24, "\1\0\0\0\3\0\0\0\3\0\0\0\1\0\0\0", 16);
+	put_bytes(tables + 40, "\0\0\1\0\0\0\0\0\0\0", 10);
+	put_bytes(tables + 50, "\0\0\0\0\x29\0\0\0\0\0\1\0\1\0", 14);
+	put_bytes(tables + 64, "\0\0\0\0\7\0\xd\0\0\0\1\0\1\0", 14);
+	put_bytes(tables + 78, "\0\0\0\0\xf\0\0\0\0\0\1\0\3\0", 14);
+	put_bytes(tables + 92, "\0\0\0\0\0\0\0\0\x15\0\0\0\1\0", 14);
+	put_bytes(tables + 106, "\0\0\0\0\0\0\0\0\x1b\0\0\0\1\0", 14);
+	put_bytes(tables + 120, "\0\0\0\0\0\0\0\0\x22\0\0\0\1\0", 14);
+	put_bytes(tables + 134, "\3\0\2\0", 4);
+}

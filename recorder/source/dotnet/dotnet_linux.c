@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "base/turns.h"
 #include "source/dotnet/find_linux.h"
+#include "source/dotnet/clr_memory_linux.h"
 #include "source/dotnet/counters.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/filter.h"
@@ -78,6 +79,7 @@ struct dotnet_source {
 	/* of the names that stacks need */
 	struct dotnet_request code, rundown;
 	struct dotnet_stacks *stacks;        /* NULL = no event has one */
+	struct clr_memory *memory;           /* of programs that do not tell; NULL = not read */
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n, nprograms;
 	uint64_t looked_ns;
@@ -605,6 +607,7 @@ static void dotnet_close(struct source *source)
 	nettrace_decode_free(s->decode);
 	dotnet_filter_free(s->filter);
 	dotnet_stacks_free(s->stacks);
+	clr_memory_free(s->memory);
 	gc_counters_free(s->counters);
 	gc_objects_free(&s->objects);
 	dotnet_counters_free(s->told);
@@ -677,7 +680,9 @@ static bool dotnet_name_late(struct source *source, const struct object *object,
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
 
-	return s->stacks && dotnet_stacks_late(s->stacks, object, offset, out);
+	return s->stacks && (dotnet_stacks_late(s->stacks, object, offset, out) ||
+			     (s->memory && !dotnet_stacks_knows(s->stacks, object->key.pid) &&
+			      clr_memory_name(s->memory, object, offset, out)));
 }
 
 static int dotnet_open(const struct source_config *cfg, const struct needs *needs,
@@ -717,6 +722,8 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->names_code = needs->dotnet_names;
 	if (!rc && cfg->frames && (s->names_code || wants_stacks(&s->request)))
 		rc = dotnet_stacks_new(cfg->frames, os_uid(), &s->stacks, err);
+	if (!rc && s->names_code && s->stacks)
+		rc = clr_memory_new(&s->memory, err);
 	if (!rc && is_wanted(s))
 		rc = dotnet_find_open(&s->find, s->wait.wake, s->cfg.log, err);
 	s->request.pool = s->code.pool = s->rundown.pool = s->find.pool;

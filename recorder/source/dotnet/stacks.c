@@ -221,6 +221,16 @@ static struct dotnet_program *program_of(const struct dotnet_stacks *s, uint32_t
 	return NULL;
 }
 
+bool dotnet_stacks_knows(struct dotnet_stacks *s, uint32_t pid)
+{
+	bool knows;
+
+	os_mutex_lock(s->lock);
+	knows = program_of(s, pid) != NULL;
+	os_mutex_unlock(s->lock);
+	return knows;
+}
+
 void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e)
 {
 	struct dotnet_program *p;

@@ -63,6 +63,8 @@ void dotnet_images_free(struct dotnet_image *images, uint32_t n);
  * the event's time, become frames of the program's names. The others stay as they are.
  */
 void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e);
+/* Whether a process is one of the programs that tell of their code. */
+bool dotnet_stacks_knows(struct dotnet_stacks *s, uint32_t pid);
 /*
  * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since,
  * if its code is the only one that was ever at this address, and its module is known.

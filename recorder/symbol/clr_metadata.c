@@ -153,16 +153,20 @@ static bool link_types(struct clr_metadata *m)
 	return true;
 }
 
+struct streams {
+	uint32_t strings_at, strings_bytes, tables_at, tables_bytes;
+	uint32_t end;                        /* of the last of them */
+};
+
 /* "BSJB", u16 1, u16 1, u32 0, u32 length, version; u16 flags, streams, {u32 at, bytes, name} */
-bool clr_metadata_open(struct clr_metadata *m, const uint8_t *b, uint32_t n)
+static bool read_streams(const uint8_t *b, uint32_t n, struct streams *out)
 {
 	struct r2r_bytes r = {.b = b, .n = n, .at = 12};
-	const uint8_t *tables = NULL;
-	uint32_t i, nstreams, at, bytes, tables_bytes = 0;
+	uint32_t i, nstreams, at, bytes;
 	char name[33];
 	unsigned k;
 
-	*m = (struct clr_metadata){0};
+	*out = (struct streams){0};
 	if (n < 16 || memcmp(b, "BSJB", 4) != 0)
 		return false;
 	i = r2r_take(&r, 4);
@@ -177,23 +181,53 @@ bool clr_metadata_open(struct clr_metadata *m, const uint8_t *b, uint32_t n)
 			;
 		name[k] = '\0';
 		r.at = (r.at + 3) & ~3u;
-		if (r.bad || at > n || bytes > n - at)
+		if (r.bad || bytes > UINT32_MAX - at)
 			return false;
-		if (strcmp(name, "#Strings") == 0 && bytes && !b[at + bytes - 1]) {
-			m->strings = b + at;
-			m->strings_bytes = bytes;
+		out->end = at + bytes > out->end ? at + bytes : out->end;
+		if (strcmp(name, "#Strings") == 0 && bytes) {
+			out->strings_at = at;
+			out->strings_bytes = bytes;
 		} else if (strcmp(name, "#~") == 0) {
-			tables = b + at;
-			tables_bytes = bytes;
+			out->tables_at = at;
+			out->tables_bytes = bytes;
 		}
 	}
-	return tables && m->strings && read_tables(m, tables, tables_bytes) && link_types(m);
+	return out->strings_bytes && out->tables_bytes;
+}
+
+uint32_t clr_metadata_bytes(const uint8_t *root, uint32_t n, uint32_t *strings_at,
+			    uint32_t *strings_bytes)
+{
+	struct streams s;
+
+	if (!read_streams(root, n, &s))
+		return 0;
+	*strings_at = s.strings_at;
+	*strings_bytes = s.strings_bytes;
+	return s.end;
+}
+
+bool clr_metadata_open(struct clr_metadata *m, const uint8_t *b, uint32_t n)
+{
+	struct streams s;
+
+	*m = (struct clr_metadata){0};
+	if (!read_streams(b, n, &s) || s.end > n || b[s.strings_at + s.strings_bytes - 1])
+		return false;
+	m->strings = b + s.strings_at;
+	m->strings_bytes = s.strings_bytes;
+	return read_tables(m, b + s.tables_at, s.tables_bytes) && link_types(m);
 }
 
 void clr_metadata_free(struct clr_metadata *m)
 {
 	free(m->type_of_method);
 	free(m->outer_of_type);
+}
+
+uint32_t clr_type_of_method(const struct clr_metadata *m, uint32_t method)
+{
+	return method && method <= m->nmethods ? m->type_of_method[method] : 0;
 }
 
 bool clr_put_method_name(const struct clr_metadata *m, uint32_t method, struct buf *out)

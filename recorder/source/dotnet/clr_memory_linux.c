@@ -1,0 +1,204 @@
+#include "source/dotnet/clr_memory_linux.h"
+
+#include "base/pool.h"
+#include "source/dotnet/clr_code.h"
+#include "source/host/proc_pid_linux.h"
+#include "symbol/symbol_open.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAMS_MAX 64u                     /* that are known at a time */
+#define ANSWER_NS (200 * NS_PER_MS)
+#define RETRY_NS NS_PER_SEC                  /* a runtime that starts has no tables yet */
+#define MAPS_BYTES_MAX ((size_t)4 << 20)
+#define RUNTIME "/libcoreclr.so"
+
+/* What is asked about a process; a job that hangs keeps it. */
+struct program {
+	struct job job;
+	uint32_t pid;
+	bool looked;                         /* for its runtime */
+	struct clr_code code;
+	uint64_t address;
+	bool named;
+	struct clr_method method;
+};
+
+struct known {
+	uint32_t pid;
+	uint64_t identity;
+	struct program *program;             /* NULL = it is no .NET program, */
+	uint64_t until_ns;                   /* which counts so long */
+};
+
+struct clr_memory {
+	struct os_mutex *lock;
+	struct pool *pool;
+	struct known known[PROGRAMS_MAX];    /* the newest at (next - 1) % PROGRAMS_MAX */
+	uint32_t next;
+	struct clr_method method;            /* the last answer */
+};
+
+/* ---- on the pool's thread -------------------------------------------------------------------- */
+
+static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
+{
+	const struct program *p = ctx;
+
+	return proc_pid_memory(p->pid, address, to, n);
+}
+
+/* The runtime is a library, or in the program itself: START-END RIGHTS 00000000 DEV INO PATH. */
+static void look_for_runtime(struct program *p, const struct managed_memory *memory)
+{
+	struct buf text = {0};
+	char exe[4096], *line, *end, *path;
+	size_t n = proc_pid_exe(p->pid, exe, sizeof(exe));
+	uint64_t start, pgoff;
+
+	if (!proc_pid_load(p->pid, "maps", MAPS_BYTES_MAX, &text) || !buf_text(&text)[0])
+		n = 0;
+	for (line = text.data; n && !p->code.ranges && (end = strchr(line, '\n')) != NULL;
+	     line = end + 1) {
+		*end = '\0';
+		path = strchr(line, '/');
+		if (!path || sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &pgoff) != 2 ||
+		    pgoff)
+			continue;
+		n = strlen(path);
+		if (strcmp(path, exe) == 0 || (n >= sizeof(RUNTIME) &&
+		    strcmp(path + n - (sizeof(RUNTIME) - 1), RUNTIME) == 0))
+			clr_code_open(&p->code, memory, start);
+	}
+	buf_free(&text);
+}
+
+static void run_job(struct job *job)
+{
+	struct program *p = (struct program *)job;
+	const struct managed_memory memory = {.read = read_memory, .ctx = p};
+
+	if (!p->looked)
+		look_for_runtime(p, &memory);
+	p->looked = true;
+	p->named = clr_code_find(&p->code, &memory, p->address, &p->method);
+}
+
+static void free_program(struct job *job)
+{
+	struct program *p = (struct program *)job;
+
+	clr_code_free(&p->code);
+	free(p);
+}
+
+/* ---- of any thread, under the lock ----------------------------------------------------------- */
+
+static void drop(struct known *k)
+{
+	if (k->program)
+		job_drop(&k->program->job);
+	*k = (struct known){0};
+}
+
+/* NULL = it has ended, or there is no memory */
+static struct known *known_of(struct clr_memory *c, uint32_t pid)
+{
+	uint64_t identity = symbol_process_identity(pid);
+	struct known *k;
+	uint32_t i;
+
+	if (!identity)
+		return NULL;
+	for (i = 0; i < PROGRAMS_MAX; i++) {
+		k = &c->known[i];
+		if (k->pid == pid && k->identity == identity &&
+		    (k->program || os_now_ns() < k->until_ns))
+			return k;
+		if (k->pid == pid)
+			drop(k);
+	}
+	k = &c->known[c->next++ % PROGRAMS_MAX];
+	drop(k);
+	k->program = calloc(1, sizeof(*k->program));
+	if (!k->program)
+		return NULL;
+	k->pid = k->program->pid = pid;
+	k->identity = identity;
+	k->program->job = (struct job){.run = run_job, .free = free_program,
+				       .what = "the memory of a .NET program"};
+	job_init(&k->program->job);
+	return k;
+}
+
+static bool ask(struct clr_memory *c, uint32_t pid, uint64_t address, struct clr_method *out)
+{
+	struct known *k = known_of(c, pid);
+	struct program *p = k ? k->program : NULL;
+
+	if (!p)
+		return false;
+	p->address = address;
+	job_again(&p->job);
+	if (!pool_ask(c->pool, pid, &p->job, ANSWER_NS)) {
+		*k = (struct known){0};      /* the job's now; learned again if it answers */
+		return false;
+	}
+	*out = p->method;
+	if (p->code.ranges)
+		return p->named;
+	job_drop(&p->job);
+	k->program = NULL;
+	k->until_ns = os_now_ns() + RETRY_NS;
+	return false;
+}
+
+bool clr_memory_name(struct clr_memory *c, const struct object *object, uint64_t address,
+		     struct symbol *out)
+{
+	bool named;
+
+	if (object->key.kind != OBJECT_JIT || strcmp(object->key.path, "[jit]") != 0)
+		return false;
+	os_mutex_lock(c->lock);
+	named = ask(c, object->key.pid, address, &c->method);
+	pool_look(c->pool, os_now_ns());
+	*out = (struct symbol){.offset = c->method.start, .name = c->method.name,
+			       .module = c->method.module};
+	os_mutex_unlock(c->lock);
+	return named;
+}
+
+int clr_memory_new(struct clr_memory **out, struct err *err)
+{
+	struct clr_memory *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c || !(c->lock = os_mutex_new())) {
+		free(c);
+		return err_memory(err, "for names of .NET programs");
+	}
+	rc = pool_new("dotnet memory", 1, OS_PRIORITY_NORMAL, &c->pool, err);
+	if (rc) {
+		clr_memory_free(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+void clr_memory_free(struct clr_memory *c)
+{
+	uint32_t i;
+
+	if (!c)
+		return;
+	pool_free(c->pool);
+	for (i = 0; i < PROGRAMS_MAX; i++)
+		drop(&c->known[i]);
+	os_mutex_free(c->lock);
+	free(c);
+}
