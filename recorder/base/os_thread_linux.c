@@ -26,12 +26,18 @@ struct os_thread {
 	_Atomic int tid;                 /* 0 = not running yet */
 	_Atomic bool ended;              /* run() has returned */
 	_Atomic bool shared;        /* freed by its end or os_thread_leave(), whichever is second */
+	_Atomic int priority;            /* enum os_priority: what it was given last */
+	unsigned nlocks;                 /* that it holds */
+	bool is_raised;                  /* its priority is to be set when it holds none */
 };
+
+static _Thread_local struct os_thread *self;     /* NULL = not started by os_thread_start() */
 
 static void *thread_main(void *arg)
 {
 	struct os_thread *thread = arg;
 
+	self = thread;
 	atomic_store(&thread->tid, gettid());
 	pthread_setname_np(pthread_self(), thread->name);
 	thread->run(thread->ctx);
@@ -51,6 +57,7 @@ int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_
 		return err_memory(err, "while starting the %s thread", name);
 	thread->run = run;
 	thread->ctx = ctx;
+	thread->priority = OS_PRIORITY_NORMAL;
 	snprintf(thread->name, sizeof(thread->name), "%s", name);
 	rc = pthread_create(&thread->id, NULL, thread_main, thread);
 	if (rc) {
@@ -90,11 +97,11 @@ void os_thread_leave(struct os_thread *thread)
 		free(thread);
 }
 
+static const int nice_of[] = {-10, 0, 0, 10, 19};
+
 /* Since 2.4 a Linux nice value belongs to a thread; tid 0 is the calling one. */
 static void set_priority(int tid, enum os_priority priority)
 {
-	static const int nice_of[] = {-10, 0, 0, 10, 19};
-
 	if (priority != OS_PRIORITY_LOW ||
 	    setpriority(PRIO_PROCESS, (id_t)tid, nice_of[OS_PRIORITY_HIGH]) == 0)
 		setpriority(PRIO_PROCESS, (id_t)tid, nice_of[priority]);
@@ -104,13 +111,19 @@ static void set_priority(int tid, enum os_priority priority)
 
 void os_thread_priority(enum os_priority priority)
 {
-	set_priority(0, priority);
+	if (self)
+		atomic_store(&self->priority, (int)priority);
+	if (self && self->nlocks)
+		self->is_raised = true;      /* until it holds no lock */
+	else
+		set_priority(0, priority);
 }
 
 void os_thread_hurry(struct os_thread *thread)
 {
 	int tid = atomic_load(&thread->tid);
 
+	atomic_store(&thread->priority, OS_PRIORITY_HIGH);
 	if (tid)
 		set_priority(tid, OS_PRIORITY_HIGH);
 }
@@ -204,14 +217,42 @@ void os_mutex_free(struct os_mutex *m)
 	free(m);
 }
 
+/*
+ * A low thread holds locks at high priority: preempted with one on a busy machine, it would keep
+ * the merge thread waiting for as long as it waits for a CPU, which is seconds at a load of 100.
+ * It raises itself, because mutexes that inherit priorities (PTHREAD_PRIO_INHERIT) lend those of
+ * real-time threads only.
+ */
+static void raise_self(void)
+{
+	if (self && self->nlocks++ == 0 && atomic_load(&self->priority) >= OS_PRIORITY_WRITER)
+		self->is_raised = setpriority(PRIO_PROCESS, 0, nice_of[OS_PRIORITY_HIGH]) == 0;
+}
+
+/* Once more if somebody hurries it meanwhile. */
+static void lower_self(void)
+{
+	int priority;
+
+	if (!self || --self->nlocks || !self->is_raised)
+		return;
+	self->is_raised = false;
+	do {
+		priority = atomic_load(&self->priority);
+		set_priority(0, (enum os_priority)priority);
+	} while (priority != atomic_load(&self->priority));
+}
+
 void os_mutex_lock(struct os_mutex *m)
 {
+	raise_self();
 	pthread_mutex_lock(&m->m);
 }
 
 void os_mutex_unlock(struct os_mutex *m)
 {
 	pthread_mutex_unlock(&m->m);
+	lower_self();
 }
 
 struct os_cond *os_cond_new(void)

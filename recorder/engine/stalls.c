@@ -10,6 +10,8 @@
 #include "model/own_event.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define STALL_NS (2 * NS_PER_SEC)
 #define LOOK_NS NS_PER_SEC
@@ -53,20 +55,49 @@ static void look_at_names(struct engine *e, uint64_t now_ns)
 		own_event_say(e, news == SYMBOLS_HANG ? LOG_WARN : LOG_INFO, OWN_STALL, text);
 }
 
+/*
+ * For how long this thread had work and no CPU: the 2nd of the numbers there, in ns (Linux,
+ * Documentation/scheduler/sched-stats.rst); 0 on Windows.
+ */
+static uint64_t cpu_wait_ns(void)
+{
+	struct buf text = {0};
+	const char *blank;
+	uint64_t ns = 0;
+
+	if (os_load("/proc/thread-self/schedstat", 100, &text, NULL) == 0 &&
+	    (blank = strchr(buf_text(&text), ' ')) != NULL)
+		ns = strtoull(blank, NULL, 10);
+	buf_free(&text);
+	return ns;
+}
+
+/* The machine's or the recorder's own fault, not that of a source. */
+static void say_absent(struct engine *e, uint64_t absent_ns, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "the recorder's merge thread did not come round for %.1f s: "
+		 "it waited %.1f s for a CPU and computed for %.1f s; else it was stopped or "
+		 "frozen, waited for a lock, or the machine slept", (double)absent_ns / 1e9,
+		 (double)wait_ns / 1e9, (double)cpu_ns / 1e9);
+	own_event_say(e, LOG_WARN, OWN_STALL, text);
+}
+
 void stalls_look(struct engine *e)
 {
 	uint64_t now_ns = os_now_ns(), before_ns = e->merge.looked_ns;
-	char text[200];
+	uint64_t cpu_ns = os_thread_cpu_ns() - e->merge.looked_cpu_ns;
+	uint64_t wait_ns = cpu_wait_ns() - e->merge.looked_wait_ns;
 	uint32_t i;
 
 	if (!e->policy->by_clock)
 		return;
 	e->merge.looked_ns = now_ns;
+	e->merge.looked_cpu_ns += cpu_ns;
+	e->merge.looked_wait_ns += wait_ns;
 	if (before_ns && now_ns - before_ns > LOOK_NS + STALL_NS) {
-		snprintf(text, sizeof(text), "the recorder itself did not run for %.1f s: it was "
-			 "stopped, frozen or without a CPU, or the machine slept",
-			 (double)(now_ns - before_ns - LOOK_NS) / 1e9);
-		own_event_say(e, LOG_WARN, OWN_STALL, text);
+		say_absent(e, now_ns - before_ns - LOOK_NS, cpu_ns, wait_ns);
 		return;                      /* its sources catch up until the next look */
 	}
 	look_at_names(e, now_ns);

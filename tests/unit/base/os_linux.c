@@ -375,6 +375,85 @@ TEST(base_name_follows_the_hosts_last_separator)
 		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
 }
 
+/* ---- priorities ------------------------------------------------------------------------------ */
+
+struct low {
+	struct os_mutex *lock;
+	int before, held, asked, after, hurried;
+};
+
+static int own_nice(void)
+{
+	return getpriority(PRIO_PROCESS, 0);
+}
+
+static void hold_a_lock(void *ctx)
+{
+	struct low *low = ctx;
+
+	os_thread_priority(OS_PRIORITY_LOW);
+	low->before = own_nice();
+	os_mutex_lock(low->lock);
+	low->held = own_nice();
+	os_thread_priority(OS_PRIORITY_LOWEST);
+	low->asked = own_nice();
+	os_mutex_unlock(low->lock);
+	low->after = own_nice();
+}
+
+TEST(os_low_threads_hold_mutexes_at_high_priority)
+{
+	struct low low = {.lock = os_mutex_new()};
+	struct os_thread *thread = NULL;
+
+	if (setpriority(PRIO_PROCESS, 0, -10) != 0) {
+		print_message("this user may not raise priorities\n");
+		os_mutex_free(low.lock);
+		skip();
+	}
+	setpriority(PRIO_PROCESS, 0, 0);
+	assert_int_equal(os_thread_start("low", hold_a_lock, &low, &thread, NULL), 0);
+	os_thread_join(thread);
+	assert_int_equal(low.before, 10);
+	assert_int_equal(low.held, -10);
+	assert_int_equal(low.asked, -10);
+	assert_int_equal(low.after, 19);
+	os_mutex_free(low.lock);
+}
+
+static void be_hurried(void *ctx)
+{
+	struct low *low = ctx;
+
+	os_thread_priority(OS_PRIORITY_LOW);
+	os_mutex_lock(low->lock);            /* until the test has hurried this thread */
+	os_mutex_unlock(low->lock);
+	low->hurried = own_nice();
+}
+
+TEST(os_thread_hurry_outlasts_a_mutex)
+{
+	struct low low = {.lock = os_mutex_new()};
+	struct os_thread *thread = NULL;
+	uint64_t progress;
+
+	if (setpriority(PRIO_PROCESS, 0, -10) != 0) {
+		print_message("this user may not raise priorities\n");
+		os_mutex_free(low.lock);
+		skip();
+	}
+	setpriority(PRIO_PROCESS, 0, 0);
+	os_mutex_lock(low.lock);
+	assert_int_equal(os_thread_start("low", be_hurried, &low, &thread, NULL), 0);
+	while (!os_thread_waits(thread, &progress))
+		os_sleep_ns(NS_PER_MS);
+	os_thread_hurry(thread);
+	os_mutex_unlock(low.lock);
+	os_thread_join(thread);
+	assert_int_equal(low.hurried, -10);
+	os_mutex_free(low.lock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +470,8 @@ int main(void)
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
 		cmocka_unit_test(os_ipc_lets_callers_wait_until_a_descriptor_is_free),
 		cmocka_unit_test(os_poll_rests_where_it_is_refused),
+		cmocka_unit_test(os_low_threads_hold_mutexes_at_high_priority),
+		cmocka_unit_test(os_thread_hurry_outlasts_a_mutex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
