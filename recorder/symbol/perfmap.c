@@ -16,28 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line. */
-struct entry {
-	uint64_t start;
-	uint32_t bytes;
-	uint32_t name;                /* in text */
-};
-
-/* A range of addresses that one line names: ascending, without overlaps, at most two per line. */
-struct range {
-	uint64_t start;
-	uint32_t bytes;
-	uint32_t entry;
-};
-
-struct perfmap {
-	struct buf text;              /* line ends replaced by NULs */
-	struct entry *entries;        /* in the file's order; finally only those with a range */
-	struct range *ranges;
-	uint32_t nentries, capacity, nranges;
-	bool full;
-};
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Read a number and the blanks after it; moves past. The text ends in a NUL, which stops it. */
@@ -63,7 +41,7 @@ static bool read_hex(const char **at, uint64_t *out)
 }
 
 /* Read the line from at to the NUL at end; a name that is too long is cut. */
-static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *out)
+static bool parse_line(struct perfmap *map, char *at, char *end, struct perfmap_entry *out)
 {
 	const char *p = at;
 	uint64_t bytes;
@@ -86,7 +64,7 @@ static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *o
 static int collect_entries(struct perfmap *map)
 {
 	char *at = map->text.data, *end = map->text.len ? at + map->text.len : at, *lf;
-	struct entry e;
+	struct perfmap_entry e;
 
 	for (; at != end && (lf = memchr(at, '\n', (size_t)(end - at))) != NULL; at = lf + 1) {
 		*lf = '\0';
@@ -143,12 +121,13 @@ static void heap_pop(struct sweep *s)
 
 static void add_range(struct perfmap *map, uint64_t start, uint64_t end, uint32_t entry)
 {
-	struct range *last = map->nranges ? &map->ranges[map->nranges - 1] : NULL;
+	struct perfmap_range *last = map->nranges ? &map->ranges[map->nranges - 1] : NULL;
 
 	if (last && last->entry == entry && last->start + last->bytes == start)
 		last->bytes += (uint32_t)(end - start);
 	else
-		map->ranges[map->nranges++] = (struct range){start, (uint32_t)(end - start), entry};
+		map->ranges[map->nranges++] =
+			(struct perfmap_range){start, (uint32_t)(end - start), entry};
 }
 
 /* Each step takes a line from the items or from the heap: O(n log n) for any overlaps. */
@@ -195,7 +174,7 @@ static void drop_unused_entries(struct perfmap *map, uint32_t *number)
 	for (i = 0; i < map->nranges; i++)
 		number[map->ranges[i].entry] = 1;
 	for (i = 0; i < map->nentries; i++) {
-		struct entry e = map->entries[i];
+		struct perfmap_entry e = map->entries[i];
 		size_t n = strlen(map->text.data + e.name) + 1;
 
 		if (!number[i])
@@ -272,6 +251,30 @@ void perfmap_free(struct perfmap *map)
 	free(map);
 }
 
+bool perfmap_is_sound(const struct perfmap *map)
+{
+	uint64_t end = 0;
+	uint32_t i;
+
+	if (map->nentries && (!map->text.len || map->text.data[map->text.len - 1]))
+		return false;
+	for (i = 0; i < map->nentries; i++) {
+		const struct perfmap_entry *e = &map->entries[i];
+
+		if (e->name >= map->text.len ||
+		    strnlen(map->text.data + e->name, FUNCTION_NAME_MAX + 1) > FUNCTION_NAME_MAX)
+			return false;
+	}
+	for (i = 0; i < map->nranges; i++) {
+		const struct perfmap_range *r = &map->ranges[i];
+
+		if (r->entry >= map->nentries || r->start < end || r->start + r->bytes < r->start)
+			return false;
+		end = r->start + r->bytes;
+	}
+	return true;
+}
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 uint32_t perfmap_count(const struct perfmap *map)
@@ -293,8 +296,8 @@ size_t perfmap_bytes(const struct perfmap *map)
 bool perfmap_find(const struct perfmap *map, uint64_t address, struct perfmap_function *out)
 {
 	uint32_t n = sorted_upto(map->ranges, map->nranges, sizeof(*map->ranges), 8, address);
-	const struct range *r = n ? &map->ranges[n - 1] : NULL;
-	const struct entry *e;
+	const struct perfmap_range *r = n ? &map->ranges[n - 1] : NULL;
+	const struct perfmap_entry *e;
 
 	if (!r || address - r->start >= r->bytes)
 		return false;

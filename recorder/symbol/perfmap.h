@@ -17,13 +17,31 @@
 #define PERFMAP_LINES_MAX (1u << 20)             /* kept; the rest is not */
 #define PERFMAP_FUNCTION_MAX_BYTES (1u << 30)    /* a line that claims more is ignored */
 
-struct perfmap;
+/* Open, because the process that parses it (sandbox.h) answers with its parts. */
+struct perfmap {
+	struct buf text;              /* of the names; a NUL ends each */
+	struct perfmap_entry {
+		uint64_t start;
+		uint32_t bytes;
+		uint32_t name;        /* in text */
+	} *entries;                   /* in the file's order: those with a range */
+	/* Ascending, without overlaps, at most two per line: what one line names. */
+	struct perfmap_range {
+		uint64_t start;
+		uint32_t bytes;
+		uint32_t entry;
+	} *ranges;
+	uint32_t nentries, capacity, nranges;
+	bool full;
+};
 
 /*
  * text     taken on success, and empty then: it keeps the names
  * returns  0, also for a text without one good line; ERR_MEMORY; ERR_LIMIT over 4 GB
  */
 int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err);
+/* Of parts that somebody else made: false when perfmap_find() would leave them, or not end. */
+bool perfmap_is_sound(const struct perfmap *map);
 void perfmap_free(struct perfmap *map);              /* NULL allowed */
 
 uint32_t perfmap_count(const struct perfmap *map);   /* of functions that can be found */

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "symbol/perfmap.h"
 #include "symbol/reader.h"
+#include "symbol/sandbox.h"
 #include "symbol/symbol_open.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ enum { LOAD_SHARE = 10 };                    /* re-reading takes at most a tenth
 
 struct jit_table {
 	struct symbol_table base;
+	struct sandbox *sandbox;
 	uint32_t pid;
 	uint64_t identity;                 /* of the program whose code this is; 0 = it had ended */
 	struct os_file *file;
@@ -54,28 +56,19 @@ static bool is_same_file(const struct os_file_info *a, const struct os_file_info
 	       a->mtime_ns == b->mtime_ns;
 }
 
-static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text)
-{
-	size_t got = 0, n = size_bytes < PERFMAP_MAX_BYTES ? (size_t)size_bytes : PERFMAP_MAX_BYTES;
-	char *to = buf_reserve(text, n);
-	int rc = to ? os_pread(t->file, to, n, 0, &got, NULL) : ERR_MEMORY;
-
-	if (!rc)
-		buf_advance(text, got);
-	return rc;
-}
-
 /* Read the open file, unless map is up to date. On failure the old map stays. */
 static void load_map(struct jit_table *t)
 {
 	struct perfmap *map = NULL;
 	struct os_file_info info;
-	struct buf text = {0};
+	struct err err;
 
 	if (os_file_info(t->file, &info, NULL) || !info.size_bytes ||
 	    (t->map && is_same_file(&info, &t->seen)))
 		return;
-	if (!load_text(t, info.size_bytes, &text) && !perfmap_parse(&text, &map, NULL)) {
+	if (sandbox_perfmap(t->sandbox, t->file, info.size_bytes, &map, &err)) {
+		set_note(t, err.text);
+	} else {
 		perfmap_free(t->map);
 		t->map = map;
 		t->base.bytes = sizeof(*t) + perfmap_bytes(map);
@@ -87,7 +80,6 @@ static void load_map(struct jit_table *t)
 			set_note(t,
 			     "its perf map has more than 1,048,576 lines; only the first are read");
 	}
-	buf_free(&text);
 }
 
 /*
@@ -126,12 +118,12 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 {
 	struct jit_table *t = calloc(1, sizeof(*t));
 
-	(void)env;
 	(void)pid;                            /* a forked child runs its parent's code */
 	if (!t)
 		return err_memory(err, "for its names");
 	t->base.reader = &perfmap_reader;
 	t->base.bytes = sizeof(*t);
+	t->sandbox = env->sandbox;
 	t->pid = object->key.pid;
 	t->identity = symbol_process_identity(t->pid);
 	refresh_map(t);

@@ -1,6 +1,6 @@
 /*
- * The process that reads what strangers wrote: it indexes program files, unpacks their symbols, and
- * makes names readable.
+ * The process that reads what strangers wrote: it indexes program files, unpacks their symbols,
+ * reads perf maps, and makes names readable.
  *
  * These parsers, and the libraries behind them, are where a crafted file would do harm. So they
  * work in a process of this same program that can do nothing else (os_confine()): it gets an open
@@ -40,6 +40,16 @@ void sandbox_free(struct sandbox *s);          /* NULL allowed */
  */
 int sandbox_index(struct sandbox *s, const struct elf_file *file, enum sandbox_index which,
 		  struct elf_index **out, char *note, struct err *err);
+
+/*
+ * The map of an open perf map (perfmap_parse()), of its first PERFMAP_MAX_BYTES; Linux only.
+ *
+ * s        NULL = here
+ * returns  as sandbox_index()
+ */
+struct perfmap;
+int sandbox_perfmap(struct sandbox *s, struct os_file *file, uint64_t file_bytes,
+		    struct perfmap **out, struct err *err);
 
 /* demangle(), demangle.h. */
 bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n);

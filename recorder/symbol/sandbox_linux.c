@@ -1,6 +1,7 @@
 #include "symbol/sandbox.h"
 
 #include "symbol/demangle.h"
+#include "symbol/perfmap.h"
 #include "symbol/xz.h"
 
 #include <errno.h>
@@ -29,10 +30,10 @@ extern char **environ;
 
 /* ---- what goes over the socket: between two processes of one program ------------------------- */
 
-enum asked { ASKED_INDEX, ASKED_NAME };
+enum asked { ASKED_INDEX, ASKED_NAME, ASKED_PERFMAP };
 
 struct request {
-	uint32_t asked;                      /* an enum asked; an index comes with a descriptor */
+	uint32_t asked;                      /* an enum asked; a file's descriptor comes with it */
 	uint32_t which;                      /* an enum sandbox_index */
 	uint32_t name_bytes;                 /* of a name, which follows */
 	uint64_t file_bytes;
@@ -48,6 +49,14 @@ struct reply {
 		uint64_t kept;               /* 0 or 1 */
 	} strings[ELF_TABLES];
 	char note[SANDBOX_NOTE_BYTES];
+	char why[sizeof(((struct err *)0)->text)];
+};
+
+/* To a perf map: its entries, ranges and text follow. */
+struct map_reply {
+	int32_t code;
+	uint32_t nentries, nranges, text_bytes;
+	uint32_t full;                       /* 0 or 1 */
 	char why[sizeof(((struct err *)0)->text)];
 };
 
@@ -161,6 +170,52 @@ static bool answer_index(const struct request *r, int file)
 	return sent;
 }
 
+/* Read, not mapped: a runtime may begin its map anew at any time. */
+static int make_perfmap(int file, uint64_t file_bytes, struct perfmap **out, struct err *err)
+{
+	size_t n = file_bytes < PERFMAP_MAX_BYTES ? (size_t)file_bytes : PERFMAP_MAX_BYTES;
+	struct buf text = {0};
+	char *to = buf_reserve(&text, n);
+	ssize_t got = 1;
+	int rc;
+
+	while (to && text.len < n && got > 0) {
+		got = pread(file, to + text.len, n - text.len, (off_t)text.len);
+		buf_advance(&text, got > 0 ? (size_t)got : 0);
+	}
+	if (!to)
+		rc = err_memory(err, "for a perf map");
+	else
+		rc = got < 0 ? err_os(err, "cannot read it") : perfmap_parse(&text, out, err);
+	buf_free(&text);
+	return rc;
+}
+
+static bool answer_perfmap(const struct request *r, int file)
+{
+	struct map_reply reply = {0};
+	struct perfmap *map = NULL;
+	struct err err = {0};
+	bool sent;
+
+	reply.code = make_perfmap(file, r->file_bytes, &map, &err);
+	memcpy(reply.why, err.text, sizeof(reply.why));
+	if (map) {
+		reply.nentries = map->nentries;
+		reply.nranges = map->nranges;
+		reply.text_bytes = map->nentries ? (uint32_t)map->text.len : 0;
+		reply.full = map->full;
+	}
+	sent = send_all(STDIN_FILENO, &reply, sizeof(reply)) &&
+	       (!map || (send_all(STDIN_FILENO, map->entries,
+				  map->nentries * sizeof(*map->entries)) &&
+			 send_all(STDIN_FILENO, map->ranges,
+				  map->nranges * sizeof(*map->ranges)) &&
+			 send_all(STDIN_FILENO, map->text.data, reply.text_bytes)));
+	perfmap_free(map);
+	return sent;
+}
+
 static bool answer_name(const struct request *r)
 {
 	char raw[DEMANGLE_MAX_BYTES + 1];
@@ -190,7 +245,9 @@ int sandbox_serve(void)
 	if (!os_confine())
 		return NOT_CONFINED;
 	while (goes_on && receive_request(&r, &file)) {
-		goes_on = r.asked == ASKED_NAME ? answer_name(&r) : answer_index(&r, file);
+		goes_on = r.asked == ASKED_NAME	     ? answer_name(&r)
+			  : r.asked == ASKED_PERFMAP ? answer_perfmap(&r, file)
+						     : answer_index(&r, file);
 		if (file >= 0)
 			close(file);
 	}
@@ -471,6 +528,76 @@ int sandbox_index(struct sandbox *s, const struct elf_file *file, enum sandbox_i
 	}
 	*out = index;
 	return 0;
+}
+
+/* Room for what follows; an empty block needs none. */
+static void *block(size_t n)
+{
+	return malloc(n ? n : 1);
+}
+
+static int receive_perfmap(struct sandbox *s, const struct map_reply *reply, uint64_t end_ns,
+			   struct perfmap *map, struct err *err)
+{
+	char *text;
+	int rc = 0;
+
+	map->text.max_bytes = reply->text_bytes;     /* no more room than that */
+	text = buf_reserve(&map->text, reply->text_bytes);
+	map->nentries = map->capacity = reply->nentries;
+	map->nranges = reply->nranges;
+	map->full = reply->full;
+	map->entries = block(map->nentries * sizeof(*map->entries));
+	map->ranges = block(map->nranges * sizeof(*map->ranges));
+	if (!text || !map->entries || !map->ranges)
+		rc = err_memory(err, "for a perf map");
+	if (!rc)
+		rc = receive(s, map->entries, map->nentries * sizeof(*map->entries), end_ns, err);
+	if (!rc)
+		rc = receive(s, map->ranges, map->nranges * sizeof(*map->ranges), end_ns, err);
+	if (!rc)
+		rc = receive(s, text, reply->text_bytes, end_ns, err);
+	if (rc) {
+		end(s);
+		return rc;
+	}
+	buf_advance(&map->text, reply->text_bytes);
+	return perfmap_is_sound(map) ? 0 : distrust(s, err);
+}
+
+int sandbox_perfmap(struct sandbox *s, struct os_file *file, uint64_t file_bytes,
+		    struct perfmap **out, struct err *err)
+{
+	struct request r = {.asked = ASKED_PERFMAP, .file_bytes = file_bytes};
+	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
+	struct map_reply reply;
+	struct perfmap *map;
+	int rc;
+
+	if (!s)
+		return make_perfmap(os_file_fd(file), file_bytes, out, err);
+	rc = send_request(s, &r, os_file_fd(file), NULL, err);
+	if (!rc)
+		rc = receive(s, &reply, sizeof(reply), end_ns, err);
+	if (rc)
+		return rc;
+	reply.why[sizeof(reply.why) - 1] = '\0';
+	if (reply.code > 0 || reply.code < ERR_STOPPED || reply.nentries > PERFMAP_LINES_MAX ||
+	    reply.nranges > 2 * reply.nentries || reply.text_bytes > PERFMAP_MAX_BYTES)
+		return distrust(s, err);
+	if (reply.code)
+		return err_set(err, (enum err_code)reply.code, "%s", reply.why);
+	map = calloc(1, sizeof(*map));
+	if (!map) {
+		end(s);
+		return err_memory(err, "for a perf map");
+	}
+	rc = receive_perfmap(s, &reply, end_ns, map, err);
+	if (rc)
+		perfmap_free(map);
+	else
+		*out = map;
+	return rc;
 }
 
 /* What libiberty would take apart: of Itanium C++ and of Rust. */

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_at(map, start - 1);
 		check_at(map, start + 1);
 	}
-	if (perfmap_bytes(map) < perfmap_count(map))
+	if (!perfmap_is_sound(map) || perfmap_bytes(map) < perfmap_count(map))
 		__builtin_trap();
 	check_at(map, 0);
 	check_at(map, UINT64_MAX);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "symbol/demangle.h"
+#include "symbol/perfmap.h"
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
@@ -83,6 +84,50 @@ TEST(the_index_of_the_sandbox_is_the_one_made_here)
 	elf_index_free(here);
 	elf_index_free(there);
 	elf_file_close(&file);
+	sandbox_free(sandbox);
+}
+
+static const char map_text[] = "1000 20 early\n1010 8 late\nno line\n2000 10 other\n";
+
+static struct os_file *write_map(void)
+{
+	struct os_file *file = NULL;
+
+	assert_int_equal(os_open(tmp_path("map"), OS_REPLACE, &file, NULL), 0);
+	assert_int_equal(os_write(file, map_text, sizeof(map_text) - 1, NULL), 0);
+	os_close(file);
+	assert_int_equal(os_open(tmp_path("map"), OS_READ, &file, NULL), 0);
+	return file;
+}
+
+TEST(the_perf_map_of_the_sandbox_is_the_one_made_here)
+{
+	static const char *const names[] = {NULL, "early", "late", "early", NULL, "other"};
+	static const uint64_t at[] = {0xfff, 0x1000, 0x1017, 0x1018, 0x1020, 0x200f};
+	struct sandbox *sandbox = sandbox_new();
+	struct os_file *file = write_map();
+	struct perfmap_function f;
+	struct perfmap *map;
+	unsigned turn, i;
+
+	for (turn = 0; turn < 2; turn++) {
+		assert_int_equal(sandbox_perfmap(turn ? sandbox : NULL, file, sizeof(map_text) - 1,
+						 &map, NULL), 0);
+		assert_int_equal(perfmap_count(map), 3);
+		for (i = 0; i < COUNT_OF(at); i++) {
+			assert_int_equal(perfmap_find(map, at[i], &f), names[i] != NULL);
+			if (names[i])
+				assert_string_equal(f.name, names[i]);
+		}
+		perfmap_free(map);
+	}
+	/* It became shorter since: what is left has no line. */
+	assert_int_equal(truncate(tmp_path("map"), 4), 0);
+	assert_int_equal(sandbox_perfmap(sandbox, file, sizeof(map_text) - 1, &map, NULL), 0);
+	assert_int_equal(perfmap_count(map), 0);
+	assert_false(perfmap_find(map, 0x1000, &f));
+	perfmap_free(map);
+	os_close(file);
 	sandbox_free(sandbox);
 }
 
@@ -228,6 +273,63 @@ TEST(an_answer_with_any_byte_changed_is_an_error_or_can_be_used)
 	sandbox_free(sandbox);
 }
 
+TEST(a_perf_map_with_any_byte_changed_is_an_error_or_can_be_used)
+{
+	struct sandbox *sandbox = sandbox_new();
+	unsigned at, refused = 0, used = 0;
+	struct os_file *file = write_map();
+
+	for (at = 0; at < 430; at += at < 24 || at > 270 ? 1 : 10) {
+		struct perfmap_function f;
+		struct perfmap *map = NULL;
+		struct err err = {0};
+		char text[16];
+		uint32_t i;
+		int rc;
+
+		snprintf(text, sizeof(text), "%u", at);
+		setenv(LIE, text, 1);
+		rc = sandbox_perfmap(sandbox, file, sizeof(map_text) - 1, &map, &err);
+		refused += rc != 0;
+		used += rc == 0;
+		assert_true(!rc || err.text[0]);
+		for (i = 0; !rc && i < map->nranges; i++)
+			if (perfmap_find(map, map->ranges[i].start, &f))
+				assert_true(strlen(f.name) <= FUNCTION_NAME_MAX);
+		perfmap_free(map);
+	}
+	unsetenv(LIE);
+	assert_true(refused > 10);
+	assert_true(used > 10);
+	os_close(file);
+	sandbox_free(sandbox);
+}
+
+TEST(a_perf_map_whose_ranges_overlap_or_whose_names_lie_outside_is_not_sound)
+{
+	struct perfmap_entry entries[] = {{16, 8, 0}, {32, 8, 3}};
+	struct perfmap_range ranges[] = {{16, 8, 0}, {32, 8, 1}};
+	struct perfmap map = {.text = {.data = (char[]){"ab\0cd"}, .len = 6}, .nentries = 2,
+			      .entries = entries, .ranges = ranges, .nranges = 2};
+
+	assert_true(perfmap_is_sound(&map));
+	entries[1].name = 6;
+	assert_false(perfmap_is_sound(&map));
+	entries[1].name = 5;
+	ranges[1].entry = 2;
+	assert_false(perfmap_is_sound(&map));
+	ranges[1] = (struct perfmap_range){23, 8, 1};
+	assert_false(perfmap_is_sound(&map));
+	ranges[1] = (struct perfmap_range){UINT64_MAX - 6, 8, 1};
+	assert_false(perfmap_is_sound(&map));
+	ranges[1].start--;
+	assert_false(perfmap_is_sound(&map));
+	ranges[1].start--;
+	assert_true(perfmap_is_sound(&map));
+	map.text.len = 5;                    /* the last name does not end */
+	assert_false(perfmap_is_sound(&map));
+}
+
 TEST(an_index_that_goes_backwards_or_whose_names_lie_outside_is_not_sound)
 {
 	struct elf_entry entries[] = {{16, 4, 0}, {32, 4, 9}};
@@ -251,6 +353,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_index_of_the_sandbox_is_the_one_made_here),
+		cmocka_unit_test(the_perf_map_of_the_sandbox_is_the_one_made_here),
+		cmocka_unit_test(a_perf_map_with_any_byte_changed_is_an_error_or_can_be_used),
+		cmocka_unit_test(
+			a_perf_map_whose_ranges_overlap_or_whose_names_lie_outside_is_not_sound),
 		cmocka_unit_test(names_are_made_readable_as_here),
 		cmocka_unit_test(
 			a_file_that_becomes_shorter_ends_the_process_and_another_one_goes_on),
