@@ -166,7 +166,6 @@ TEST(page_fault_has_its_address)
 	assert_int_equal(r.cpu, 9);
 }
 
-/* A probe's record: 5 and 12 bytes of raw data, then registers. The kernel pads the raw data. */
 TEST(the_control_group_follows_the_stack)
 {
 	const struct perf_format format = {
@@ -183,6 +182,7 @@ TEST(the_control_group_follows_the_stack)
 	assert_false(parse(&b, &format, &r));
 }
 
+/* A probe's record: 5 and 12 bytes of raw data, then registers. The kernel pads the raw data. */
 TEST(raw_data_that_leaves_registers_unaligned_is_refused)
 {
 	static const struct perf_format probe = {.raw = true, .nregs = 1};
