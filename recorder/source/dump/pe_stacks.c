@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "symbol/pe.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +236,7 @@ void pe_stacks_close(struct pe_stacks *s)
 void pe_stacks_doubts(const struct pe_stacks *s, void (*one)(void *ctx, const char *text),
 		      void *ctx)
 {
-	char names[NAMES_BYTES] = "", text[NAMES_BYTES + 200];
+	char names[NAMES_BYTES] = "", more[32] = "", text[NAMES_BYTES + 200];
 	size_t used = 0;
 	uint32_t i, n = 0, told = 0;
 
@@ -249,9 +250,11 @@ void pe_stacks_doubts(const struct pe_stacks *s, void (*one)(void *ctx, const ch
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 used ? ", " : "", name);
 	}
+	if (told < n)
+		snprintf(more, sizeof(more), " and %" PRIu32 " more", n - told);
 	snprintf(text, sizeof(text), "not found as the process had loaded them: %s%s; their "
 		 "functions have no names, and stacks may break there (--symbol-path)",
-		 names, used < sizeof(names) ? "" : "");
+		 names, more);
 	if (n)
 		one(ctx, text);
 }

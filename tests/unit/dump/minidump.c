@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define STREAMS 9u
@@ -288,6 +289,40 @@ TEST(generated_code_is_followed_by_frame_pointers)
 	buf_free(&bytes);
 }
 
+static void keep_text(void *ctx, const char *text)
+{
+	snprintf(ctx, 800, "%s", text);
+}
+
+TEST(images_that_were_not_found_are_named_as_far_as_there_is_room_and_counted)
+{
+	char name[396] = "", text[800] = "";
+	const struct symbol_env env = {0};
+	struct frames *frames;
+	struct pe_stacks *s;
+	struct buf bytes;
+	struct dump *d;
+	unsigned i;
+
+	memset(name, 'x', sizeof(name) - 1);
+	bytes = make_dump(name, 9);
+	d = read_dump(&bytes, bytes.len, 0);
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	assert_int_equal(pe_stacks_open(d, NULL, &env, frames, &s, NULL), 0);
+	pe_stacks_doubts(s, keep_text, text);
+	assert_string_equal(text, "");       /* nobody has asked for any */
+	for (i = 0; i < 2; i++) {
+		d->threads[1].regs[DUMP_IP] = d->modules[i].start + 0x100;
+		pe_stacks_walk(s, &d->threads[1]);
+	}
+	pe_stacks_doubts(s, keep_text, text);
+	assert_non_null(strstr(text, "xx and 1 more; their functions "));
+	pe_stacks_close(s);
+	frames_free(frames);
+	dump_free(d);
+	buf_free(&bytes);
+}
+
 TEST(a_thread_of_a_32_bit_program_has_the_registers_that_wow64_keeps)
 {
 	struct buf bytes = make_dump("C:\\Windows\\System32\\wow64cpu.dll", 9);
@@ -342,6 +377,8 @@ int main(void)
 		cmocka_unit_test(the_thread_that_died_is_the_first_as_it_was_then),
 		cmocka_unit_test(pieces_of_memory_that_overlap_are_one),
 		cmocka_unit_test(generated_code_is_followed_by_frame_pointers),
+		cmocka_unit_test(
+			images_that_were_not_found_are_named_as_far_as_there_is_room_and_counted),
 		cmocka_unit_test(a_thread_of_a_32_bit_program_has_the_registers_that_wow64_keeps),
 		cmocka_unit_test(another_machine_or_system_is_refused),
 		cmocka_unit_test(a_damaged_one_is_a_sentence_or_less),
