@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/slots.h"
+#include "base/sort.h"
 #include "base/table.h"
 #include "base/text.h"
 
@@ -496,17 +497,7 @@ uint32_t v8_known_wasm(struct v8_knowledge *k)
 /* The first that begins above pc. */
 static uint32_t builtin_index(const struct v8_knowledge *k, uint64_t pc)
 {
-	uint32_t low = 0, high = k->nbuiltins;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (k->builtins[middle].begin <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_upto(k->builtins, k->nbuiltins, sizeof(*k->builtins), 8, pc);
 }
 
 static bool is_in(const struct v8_known_builtin *b, uint64_t pc)
