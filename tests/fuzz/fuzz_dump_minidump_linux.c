@@ -1,6 +1,30 @@
-/* Any bytes as a minidump: everything that it says is asked for once, and its stacks are walked. */
+/*
+ * Any bytes as a minidump: everything that it says is asked for once, and its stacks are walked. If
+ * the last two bytes are "PE", the program's file comes before them: its bytes, and how many (u16).
+ */
 #include "source/dump/minidump.h"
 #include "source/dump/pe_stacks.h"
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Cut the program off the end of the input; its descriptor, or -1 = there is none. */
+static int program_of(const uint8_t *data, size_t *size)
+{
+	size_t n = *size;
+	int file;
+
+	if (n < 4 || data[n - 2] != 'P' || data[n - 1] != 'E' || le16(data + n - 4) > n - 4)
+		return -1;
+	*size = n - 4 - le16(data + n - 4);
+	file = memfd_create("program", MFD_CLOEXEC);
+	if (file >= 0 && write(file, data + *size, n - 4 - *size) < 0)
+		__builtin_trap();
+	return file;
+}
 
 static void note(void *ctx, const char *text)
 {
@@ -9,7 +33,7 @@ static void note(void *ctx, const char *text)
 	++*(uint32_t *)ctx;
 }
 
-static void walk(const struct dump *d)
+static void walk(const struct dump *d, const char *program)
 {
 	static struct frames *frames;
 	const struct symbol_env env = {0};
@@ -18,7 +42,7 @@ static void walk(const struct dump *d)
 
 	if (!frames && frames_new(&frames, NULL))
 		__builtin_trap();
-	if (pe_stacks_open(d, NULL, &env, frames, &s, NULL))
+	if (pe_stacks_open(d, program, &env, frames, &s, NULL))
 		return;
 	for (i = 0; i < d->nthreads && i < 8; i++)
 		if (pe_stacks_walk(s, &d->threads[i])->nframes > STACK_MAX_FRAMES)
@@ -30,7 +54,7 @@ static void walk(const struct dump *d)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_dump(const uint8_t *data, size_t size, const char *program)
 {
 	const struct bytes in = bytes_of_memory(data, size);
 	char text[DUMP_SIGNAL_BYTES];
@@ -42,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (minidump_read(&in, &d, &err)) {
 		if (!err.text[0])
 			__builtin_trap();
-		return 0;
+		return;
 	}
 	if (!d->nthreads)
 		__builtin_trap();
@@ -57,7 +81,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < d->nmodules; i++)
 		if (dump_module_at(d, d->modules[i].start) == NULL)
 			__builtin_trap();
-	walk(d);
+	walk(d, program);
 	dump_free(d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int file = program_of(data, &size);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	read_dump(data, size, file < 0 ? NULL : path);
+	if (file >= 0)
+		close(file);
 	return 0;
 }

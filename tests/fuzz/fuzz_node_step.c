@@ -1,9 +1,11 @@
 /*
  * Memory of a V8 as the fuzzer wants it, and a stack in it. The first byte chooses the version, the
  * second where the code is; the rest is the memory, read at BASE and at every 64 KiB beyond. A file
- * at BASE is read for what it says of its V8, and walked by that.
+ * at BASE is read for what it says of its V8, and walked by that. Where the first byte is 128 or
+ * more, the last three are a place in the memory and what stands there from the second walk on.
  */
 #include "base/bytes.h"
+#include "base/os.h"
 #include "managed/node/known.h"
 #include "managed/node/v8.h"
 
@@ -15,7 +17,8 @@
 
 struct memory {
 	const uint8_t *bytes;
-	size_t n;
+	size_t n, changed_at;                /* no place: nothing changes */
+	uint8_t changed;
 	struct managed_memory m;
 };
 
@@ -28,6 +31,8 @@ static size_t read_it(void *ctx, uint64_t address, void *to, size_t n)
 		return 0;
 	n = n < m->n - at ? n : m->n - at;
 	memcpy(to, m->bytes + at, n);
+	if (m->changed_at >= at && m->changed_at - at < n)
+		((uint8_t *)to)[m->changed_at - at] = m->changed;
 	return n;
 }
 
@@ -90,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		managed_names_free(names);
 		return 0;
 	}
-	m = (struct memory){.bytes = data + 2, .n = n - 2};
+	m = (struct memory){.bytes = data + 2, .n = n - 2, .changed_at = SIZE_MAX};
 	m.m = (struct managed_memory){.read = read_it, .ctx = &m};
 	host.ctx = &m;
 	if (!v8_reader.learn(&image, &host, names, &learned, &err)) {
@@ -100,8 +105,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	v8_row_get(versions[data[0] % 8][0], versions[data[0] % 8][1], &l.row);
 	if (!v8_knowledge_new(&l, names, &k)) {
 		walk((struct managed *)k, &host, BASE + data[1] * 64u, 1);
+		if (data[0] & 128 && n > 5) {
+			m.changed_at = le16(data + n - 3);
+			m.changed = data[n - 1];
+		}
+		walk((struct managed *)k, &host, BASE + data[1] * 64u, os_now_ns());
 		walk((struct managed *)k, &host, BASE + data[1] * 64u + 40, UINT64_MAX);
 		walk((struct managed *)k, &host, BASE + data[1] * 64u + 41, 2);
+		if (!v8_reader.bytes((struct managed *)k))
+			__builtin_trap();
 	}
 	v8_knowledge_free(k);
 	managed_names_free(names);

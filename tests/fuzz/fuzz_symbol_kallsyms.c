@@ -1,9 +1,29 @@
-/* Any text as /proc/kallsyms: every listed function is found at its own address. */
+/*
+ * Any text as /proc/kallsyms: every listed function is found at its own address. Its beginning is
+ * also the name of code that the kernel made after its start.
+ */
 #include "symbol/kallsyms.h"
+#include "symbol/reader.h"
 
 #include <stddef.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void name_late_code(const uint8_t *data, size_t size)
+{
+	char name[20] = "";
+	struct object object = {.key = {.kind = OBJECT_KERNEL, .path = name}};
+	struct symbol_table *table = NULL;
+	struct symbol s;
+
+	memcpy(name, data, size < sizeof(name) - 1 ? size : sizeof(name) - 1);
+	if (!ksymbol_reader.reads(&object) || ksymbol_reader.open(NULL, &object, 0, &table, NULL))
+		return;
+	if (!ksymbol_reader.find(table, 0, &s) || s.name != name || !s.module)
+		__builtin_trap();
+	ksymbol_reader.close(table);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,8 +33,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kallsyms *k = NULL;
 	struct err err;
 
-	if (kallsyms_parse(at, size, &k, &err))
+	name_late_code(data, size);
+	if (kallsyms_parse(at, size, &k, &err)) {
+		if (!err.text[0])
+			__builtin_trap();
 		return 0;
+	}
+	if (!kallsyms_base(k) || kallsyms_bytes(k) < kallsyms_count(k))
+		__builtin_trap();
 	while (size && kallsyms_next(&at, end, &line)) {
 		if (kallsyms_find(k, line.address, &f) && f.address > line.address)
 			__builtin_trap();

@@ -20,6 +20,35 @@ static void check_line(const struct incident_line *line, const struct lines *l)
 	}
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static void write_again(const struct lines *l)
+{
+	struct buf reply = {0};
+	struct lines again = {0};
+	uint32_t i;
+
+	lines_put_state(&reply, l->state, l->why);
+	for (i = 0; i < l->noffsets; i++)
+		if (l->of_offset[i].n)
+			lines_put(&reply, i, l->lines + l->of_offset[i].first, l->of_offset[i].n);
+	if (l->state == LINES_FOUND)
+		lines_put_end(&reply);
+	if (lines_parse(&reply, l->noffsets, &again, NULL) || again.nlines != l->nlines ||
+	    again.state != l->state || strcmp(again.why, l->why) != 0)
+		__builtin_trap();
+	for (i = 0; i < l->nlines; i++)
+		if (again.lines[i].line != l->lines[i].line ||
+		    again.lines[i].function_offset != l->lines[i].function_offset ||
+		    !same_text(again.lines[i].file, l->lines[i].file) ||
+		    !same_text(again.lines[i].function, l->lines[i].function))
+			__builtin_trap();
+	lines_free(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf reply = {0};
@@ -44,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (n != l.nlines)
 		__builtin_trap();
+	write_again(&l);
 	lines_free(&l);
 	return 0;
 }

@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (rva_index_range(index, rva, &f) && f.name &&
 			    (rva < f.rva || rva >= f.end || !*f.name))
 				__builtin_trap();
+	if (index && rva_index_bytes(index) < rva_index_count(index))
+		__builtin_trap();
 	rva_index_free(index);
 	return 0;
 }

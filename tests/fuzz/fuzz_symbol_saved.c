@@ -1,4 +1,7 @@
-/* Any bytes as a saved index, given the right checksum, and lookups all over it. */
+/*
+ * Any bytes as a saved index, given the right checksum, and lookups all over it. What can be read
+ * is written again, and has the same functions then.
+ */
 #include "symbol/elf_saved.h"
 
 #include <stdlib.h>
@@ -26,6 +29,38 @@ static void look_up(const struct bytes *in, const struct elf_saved *saved)
 	}
 }
 
+static void write_again(const struct bytes *in, const struct elf_saved *saved)
+{
+	struct elf_function f, g;
+	struct elf_saved again;
+	char name[200], same[200];
+	struct buf image = {0};
+	struct bytes written;
+	uint32_t i;
+
+	if (elf_saved_write(saved, in, &image, NULL))
+		__builtin_trap();
+	written = bytes_of_memory(image.data, image.len);
+	if (elf_saved_read(&written, &again, NULL) || !elf_saved_same(&written, again.checksum) ||
+	    again.index->nentries != saved->index->nentries ||
+	    again.head.nsegments != saved->head.nsegments)
+		__builtin_trap();
+	for (i = 0; i < again.index->nentries && i < 100; i++) {
+		uint64_t at = saved->index->base + saved->index->entries[i].start;
+
+		if (elf_find(saved->index, at, &f) != elf_find(again.index, at, &g))
+			__builtin_trap();
+		if (!elf_find(saved->index, at, &f) ||
+		    elf_function_name(saved->index, in, &f, name, sizeof(name), NULL))
+			continue;
+		if (elf_function_name(again.index, &written, &g, same, sizeof(same), NULL) ||
+		    g.vaddr != f.vaddr || g.size != f.size || strcmp(name, same) != 0)
+			__builtin_trap();
+	}
+	elf_index_free(again.index);
+	buf_free(&image);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_saved saved;
@@ -46,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = bytes_of_memory(copy, size);
 	if (!elf_saved_read(&in, &saved, &err)) {
 		look_up(&in, &saved);
+		write_again(&in, &saved);
 		elf_index_free(saved.index);
 	}
 	free(copy);

@@ -2,7 +2,8 @@
  * Any registers, stack and tables: the walk ends, and its result is within its limits.
  *
  *   0    u8   flags: 1 remote reading, 2 a memory to stitch from, 4 32-bit, 8 a kernel's chain,
- *             16 RBP is not sampled, 32 a runtime, whose frames are made of the stack's words
+ *             16 RBP is not sampled, 32 a runtime, whose frames are made of the stack's words,
+ *             64 tables as Go writes them, 128 a function whose code, the stack's bytes, is known
  *   1    u16  size of .eh_frame, without an index
  *   3    17 registers of 2 bytes, relative to the start of the stack when the lowest bit is 0,
  *        else to that of the code
@@ -78,6 +79,14 @@ static size_t read_remotely(void *ctx, uint64_t address, void *to, size_t n)
 	return n;
 }
 
+/* The code is made of the stack's bytes, too. */
+static size_t read_code(void *ctx, uint64_t address, void *to, size_t n)
+{
+	const struct program *p = ctx;
+
+	return read_remotely(ctx, STACK + (p->stack_bytes ? address % p->stack_bytes : 0), to, n);
+}
+
 static void walk(const uint8_t *head, struct program *p)
 {
 	static struct unwinder *unwinder;
@@ -85,7 +94,7 @@ static void walk(const uint8_t *head, struct program *p)
 	static struct unwind_memory memory;
 	const struct unwind_caller caller = {
 		.find = find, .read = head[0] & 1 ? read_remotely : NULL,
-		.code = head[0] & 16 ? read_remotely : NULL,
+		.code = head[0] & 16 ? read_code : NULL,
 		.managed = p->runtime ? step_managed : NULL, .ctx = p};
 	const uint64_t chain[] = {CODE, CODE + 0x40, CODE + 0x80};
 	struct unwind_input in = {.regs_abi = head[0] & 4 ? 1 : 2,
@@ -129,12 +138,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.frames = malloc(n ? n : 1);
 	in.frames_bytes = n;
 	in.is_32_bit = data[0] & 4;
+	in.cfa_only = data[0] & 64;
 	if (n)
 		memcpy(in.frames, data + HEAD, n);
 	if (eh_frame_new(&in, &p.tables, NULL))
 		p.tables = NULL;
 	p.stack = data + HEAD + n;
 	p.stack_bytes = size - HEAD - n;
+	if (p.tables && data[0] & 128)
+		eh_frame_add_code(p.tables, CODE, p.stack, p.stack_bytes);
 	p.runtime = data[0] & 32;
 	walk(data, &p);
 	eh_frame_free(p.tables);
