@@ -90,10 +90,11 @@ echo "$stops stops: $right samples under the right name, $wrong under another of
 	"$strange under one of another" >&2
 
 check every_recorder_ended_well sh -c '! grep -v "^0$" ./*.code'
-check there_were_samples_to_look_at test "$right" -gt 200
+# Hundreds, where other programs leave these their CPUs.
+check there_were_samples_to_look_at test "$right" -gt 20
 check no_sample_has_the_name_of_another_process test "$strange" -eq 0
 check no_sample_has_an_earlier_or_later_name test "$wrong" -eq 0
 check all_samples_have_names_that_their_processes_had \
 	test "$had" -gt "$right" -a "$not_had" -eq 0
-check the_incident_says_that_the_recorder_stood_still \
-	grep -qE 'stood still|stopped|delivered nothing' 1.log
+check the_log_says_that_the_recorder_stood_still \
+	grep -q 'merge thread did not come round for' 1.log
