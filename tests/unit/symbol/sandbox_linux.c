@@ -191,6 +191,7 @@ TEST(one_that_was_killed_at_rest_is_replaced_before_the_next_request)
 	char text[100], path[64];
 	struct buf children = {0};
 	unsigned i;
+	pid_t pid;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	for (i = 0; i < 3; i++) {
@@ -198,8 +199,10 @@ TEST(one_that_was_killed_at_rest_is_replaced_before_the_next_request)
 		assert_string_equal(text, "foo::bar");
 		buf_reset(&children);
 		assert_int_equal(os_load(path, 100, &children, NULL), 0);
-		assert_int_equal(kill(atoi(buf_text(&children)), SIGKILL), 0);
-		os_sleep_ns(20 * NS_PER_MS);
+		pid = atoi(buf_text(&children));
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		/* Until it is dead, but not yet collected. */
+		assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
 	}
 	buf_free(&children);
 	sandbox_free(sandbox);
