@@ -57,6 +57,18 @@ check allocations_add_up near "$(rows gc_process ' | map(.allocated_mb * 1e6) | 
 check the_largest_heap_is_told near "$(rows gc_process ' | map(.heap_peak_mb * 1e6) | max')" \
 	"$(sizes GenerationSize ' | max')"
 
+# Two events that know nothing of each other: but for generation 0, which the program fills, a
+# collection finds what the one before left.
+check what_was_there_before_is_what_was_left of_events '
+	map(select(.pid == 3676 and (.name == "GC/HeapStats" or .name == "GC/PerHeapHistory")) |
+	.fields) | [range(1; length - 1; 2) as $i | .[$i:$i + 2] |
+	[.[0].GenerationSize1, .[0].GenerationSize2, .[0].GenerationSize3] ==
+	[.[1].SizeBefore1, .[1].SizeBefore2, .[1].SizeBefore3]] |
+	if length == 262 and all then . else error("\(.)") end'
+check the_heap_before_is_told near "$(rows collection ' | map(.heap_before_mb * 1e6) | add')" \
+	"$(of_events 'map(select(.name == "GC/PerHeapHistory") | .fields | .SizeBefore0 +
+	.SizeBefore1 + .SizeBefore2 + .SizeBefore3) | add')"
+
 # ---- compiled methods ----------------------------------------------------------------------------
 
 check as_many_methods_as_perfview_lists [ "$(rows jit_process ' | map(.methods) | add')" = \
