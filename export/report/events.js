@@ -190,7 +190,7 @@ export class EventList {
     table(this.rows, [
       { title: "s", value: i => e.times[i], number: true,
         show: i => (e.times[i] / 1000).toFixed(3) },
-      { title: "event", value: i => e.names[e.name[i]] },
+      { title: "event", value: i => e.names[e.name[i]], wide: true },
       { title: "value", value: i => e.values[i], number: true,
         show: i => Number.isNaN(e.values[i]) ? "" : brief(e.values[i]) },
       { title: "process", value: i => e.whos[e.who[i]] },

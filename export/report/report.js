@@ -148,6 +148,40 @@ function start(data) {
     ], rows, { most: 20 });
   }
 
+  /** The columns of rows of one kind: with the process as one, and what names a row last. */
+  function columnsOf(kind, rows) {
+    for (const r of rows) {
+      if (r.process && r.pid) {
+        r.process += ` (${r.pid})`;
+        delete r.pid;
+      }
+      if (r.runtime) r.runtime = r.runtime.replace("Microsoft-Windows-", "");
+    }
+    const isNumber = k => rows.every(r => r[k] === null || typeof r[k] === "number");
+    const isTold = k => rows.some(r => r[k] !== null && r[k] !== "" &&
+                                      (kind !== "request" || r[k] !== 0));
+    const last = ["process", "type", "site", "stack", "name", "text"];
+    const keys = Object.keys(rows[0]).filter(k => !unsaid.has(k) && isTold(k) &&
+      (k !== "reason" || !isTold("why")))
+      .sort((a, b) => last.indexOf(a) - last.indexOf(b));
+    return keys.map(k => {
+      const fraction = r => isNumber(k) ? brief(r[k] ?? 0).split(".")[1]?.length ?? 0 : 0;
+      const digits = Math.max(...rows.map(fraction));
+      const number = v => v.toLocaleString("en", {
+        useGrouping: !["pid", "tid", "line", "number", "count"].includes(k) || kind === "exception",
+        minimumFractionDigits: digits, maximumFractionDigits: Math.max(digits, 3) });
+      return {
+        title: k.replaceAll("_", " ").replace(/ pct$/, " %").replace(" mb s", " MB/s")
+                .replace(" mb", " MB").replace(/^(il|cpu) /, w => w.toUpperCase()),
+        number: isNumber(k), wide: ["stack", "type", "site", "runtime"].includes(k),
+        value: r => r[k] ?? (isNumber(k) ? NaN : ""),
+        kind: () => k === "text" ? "code" : "", fold: k === "stack",
+        show: r => typeof r[k] === "number" ? number(r[k])
+                   : k === "stack" ? r[k].replaceAll(";", " \u2190 ") : String(r[k] ?? ""),
+      };
+    });
+  }
+
   /**
    * Rows as report has them with --requests, --runtimes, --source and --json: a table for each
    * kind, in order. What is nested in a request follows it, with its name set in.
@@ -164,21 +198,11 @@ function start(data) {
                      source_line: "Source, by line" };
     $("runtimes").closest("section").hidden = kinds.size === 0;
     for (const [kind, rows] of kinds) {
-      const first = kind === "request" ? ["name", "text"] : [];
-      const keys = [...new Set([...first, ...Object.keys(rows[0])])].filter(k => !unsaid.has(k));
-      const box = element("div");
-      const isNumber = k => rows.every(r => r[k] === null || typeof r[k] === "number");
-      const isTold = k => rows.some(r => r[k] !== null && r[k] !== "" &&
-                                        (kind !== "request" || r[k] !== 0));
-      $("runtimes").append(element("h3", titles[kind] ?? kind), box);
-      table(box, keys.filter(isTold).map(k => ({
-        title: k.replaceAll("_", " ").replace(/ pct$/, " %").replace(" mb", " MB"),
-        number: isNumber(k),
-        value: r => r[k] ?? (isNumber(k) ? NaN : ""),
-        kind: () => k === "text" ? "code" : "", fold: k === "stack",
-        show: r => typeof r[k] === "number" ? brief(r[k])
-                   : k === "stack" ? r[k].replaceAll(";", " \u2190 ") : String(r[k] ?? ""),
-      })), rows, { most: 200 });
+      const box = element("div"), title = titles[kind] ?? kind, file = rows[0].file;
+      const ofOne = file && rows.every(r => r.file === file);
+      $("runtimes").append(element("h3", ofOne ? `Source of ${file}, by line` : title), box);
+      if (ofOne) for (const r of rows) delete r.file;
+      table(box, columnsOf(kind, rows), rows, { most: 200, named: true });
     }
   }
 

@@ -13,10 +13,12 @@ const namedMost = 9;
  * columns: { title, value(row), show(row) -> text, number, share(row) 0..1, pick(row), kind(row),
  * fold, wide }. The rows are shown by the first column that says sort: -1 or 1, in the order given
  * without one. A long text in a column that folds shows its beginning only. On a narrow page, the
- * last of a few columns has a line of its own before the others unless it is a number, and wide
- * ones have one after them.
+ * last column of a table that is named has a line of its own before the others, and wide ones have
+ * one after them.
  */
-export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
+export function table(box, columns, rows, {
+  filter = false, most = 300, named = columns.length <= namedMost && !columns.at(-1).number,
+} = {}) {
   let by = columns.find(c => c.sort), direction = by?.sort ?? 1, word = "";
   const body = element("tbody"), head = element("thead"), line = element("tr");
   const note = element("p", "", { class: "hint" });
@@ -79,7 +81,7 @@ export function table(box, columns, rows, { filter = false, most = 300 } = {}) {
   }
 
   const t = element("table", undefined, {
-    class: columns.length <= namedMost && !columns.at(-1).number ? "named" : "" });
+    class: named ? "named" : "" });
   const scroll = element("div", undefined, { class: "scroll", tabindex: "0" });
   t.append(head, body);
   scroll.append(t);

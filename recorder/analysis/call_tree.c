@@ -278,7 +278,8 @@ static int add_costs(struct call_tree *t, const struct incident *in, const struc
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
 		  struct err *err)
 {
-	struct call_tree t = {.t0_ns = in->head.t0_ns, .t1_ns = in->head.t1_ns};
+	struct call_tree t = {.t0_ns = in->head.t0_ns, .t1_ns = in->head.t1_ns,
+			      .is_time = stream_is_time(o->stream)};
 	int rc = build_stacks(in, o, &t.stacks, err);
 
 	if (!rc && add_costs(&t, in, o))
@@ -555,11 +556,14 @@ void call_which_text(const float *which, uint32_t n, char out[CALL_WHICH + 1])
 void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1])
 {
-	double part_ns = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN * (t->nparts ? t->nparts : 1);
+	double whole = 0;
 	unsigned i;
 
-	for (i = 0; i < CALL_WHEN; i++) {
-		out[i] = call_share_letter(part_ns > 0 ? when[i] / part_ns : 0);
-	}
+	if (t->is_time)
+		whole = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN * (t->nparts ? t->nparts : 1);
+	for (i = 0; i < CALL_WHEN && !t->is_time; i++)
+		whole = when[i] > whole ? (double)when[i] : whole;
+	for (i = 0; i < CALL_WHEN; i++)
+		out[i] = call_share_letter(whole > 0 ? when[i] / whole : 0);
 	out[CALL_WHEN] = '\0';
 }

@@ -36,6 +36,7 @@ struct call_tree {
 	struct stack_tree stacks;            /* of the same nodes */
 	bool has_managed;                    /* stack_tree_has_managed() */
 	uint64_t t0_ns, t1_ns;
+	bool is_time;                        /* costs are ns; else bytes or counts */
 	uint32_t nparts;                     /* of a set of incidents; else 0 */
 	uint32_t nwhich;                     /* columns of which: nparts, or CALL_WHICH */
 	float *which;                        /* nwhich inclusive costs for each node */
@@ -98,7 +99,10 @@ void call_around_free(struct call_around *a);
  * tenths, 'A' to 'Y' those from 100 % on, '*' 350 % and more.
  */
 char call_share_letter(double share);
-/* Shares of one CPU, of a set the mean of its incidents, in such letters. */
+/*
+ * In such letters: shares of one CPU, of a set the mean of its incidents; of bytes and counts,
+ * shares of the row's largest part, which is an A.
+ */
 void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
 

@@ -135,6 +135,7 @@ int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64
 	      struct err *err)
 {
 	struct adding a = {.d = d, .in = in, .seconds = (double)(t1_ns - t0_ns) / 1e9};
+	bool has_idle = incident_has_idle(in);
 	uint32_t i;
 	int rc = 0;
 
@@ -151,7 +152,8 @@ int drift_add(struct drift *d, const struct incident *in, uint64_t t0_ns, uint64
 		const struct incident_sample *s = &in->samples[i];
 
 		if (s->stream == STREAM_CPU && s->thread != THREAD_NONE && s->time_ns >= t0_ns &&
-		    s->time_ns <= t1_ns && in->processes[in->threads[s->thread].process].pid)
+		    s->time_ns <= t1_ns &&
+		    (!has_idle || in->processes[in->threads[s->thread].process].pid))
 			rc = add_sample(&a, s);
 	}
 	if (!rc)

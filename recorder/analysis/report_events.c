@@ -91,12 +91,31 @@ static double sum_of(const struct incident *in, const struct incident_event *e,
 	double v, sum = NAN;
 	unsigned i;
 
-	for (i = 0; i < SIZES; i++) {
+	for (i = 0; i < SIZES && names[i]; i++) {
 		v = field_number(in, e, names[i]);
 		if (v == v)
 			sum = (sum == sum ? sum : 0) + v;
 	}
 	return sum;
+}
+
+/*
+ * Sizes of the generations before a collection, in one event for each heap of its process; it comes
+ * before GC/Stop.
+ */
+static void take_heap(const struct incident *in, const struct incident_event *e,
+		      struct collection *all, const struct gc_state *s)
+{
+	static const char *const sizes[SIZES] = {
+		"SizeBefore0", "SizeBefore1", "SizeBefore2", "SizeBefore3"};
+	struct collection *c = &all[all[s->last].ended && s->background != NO_COLLECTION
+					    ? s->background : s->last];
+	double bytes = sum_of(in, e, sizes), fifth = field_number(in, e, "SizeBefore4");
+
+	if (!(bytes == bytes))
+		return;
+	c->before_bytes = (c->before_bytes == c->before_bytes ? c->before_bytes : 0) + bytes;
+	c->fifth_before_bytes += fifth == fifth ? fifth : 0;
 }
 
 /* Sizes of the generations after a collection, and what it kept in each. */
@@ -112,6 +131,10 @@ static void take_sizes(const struct incident *in, const struct incident_event *e
 
 	c->after_bytes = sum_of(in, e, sizes);
 	c->promoted_bytes = sum_of(in, e, promoted);
+	/* Only runtimes with a heap of pinned objects have a generation 4. */
+	if (incident_field(in, e, sizes[4]))
+		c->before_bytes += c->fifth_before_bytes;
+	c->fifth_before_bytes = 0;
 }
 
 static void begin(const struct incident *in, struct collection *all, uint32_t *n,
@@ -129,7 +152,7 @@ static void begin(const struct incident *in, struct collection *all, uint32_t *n
 	all[*n] = (struct collection){
 		.start = e, .count = count, .generation = field_number(in, e, "Depth"),
 		.reason = field_number(in, e, "Reason"), .type = field_number(in, e, "Type"),
-		.after_bytes = NAN, .promoted_bytes = NAN,
+		.before_bytes = NAN, .after_bytes = NAN, .promoted_bytes = NAN,
 		.allocated_bytes = s->allocated_bytes > 0 ? s->allocated_bytes : (double)NAN};
 	s->allocated_bytes = 0;
 	s->last = *n;
@@ -180,6 +203,8 @@ static void take_event(const struct incident *in, struct collection *all, uint32
 		end_pause(s, all, e);
 	else if (!strcmp(what, "HeapStats") && s->last != NO_COLLECTION)
 		take_sizes(in, e, &all[s->last]);
+	else if (!strcmp(what, "PerHeapHistory") && s->last != NO_COLLECTION)
+		take_heap(in, e, all, s);
 	else if (!strcmp(what, "AllocationTick"))
 		s->allocated_bytes += allocated(in, e);
 }

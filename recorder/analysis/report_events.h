@@ -13,7 +13,8 @@ struct collection {
 	/* The program stood still: for most collectors once, for concurrent ones more often. */
 	uint64_t pause_ns, longest_pause_ns;
 	uint32_t npauses;                    /* 0 = not known */
-	double after_bytes, promoted_bytes;
+	double before_bytes, after_bytes, promoted_bytes;    /* before, after: with free space */
+	double fifth_before_bytes;           /* not yet in before_bytes: may be no generation's */
 	double allocated_bytes;              /* since the collection before, by ticks */
 	bool ended;
 	bool end_lost;                       /* the thread began another before */

@@ -381,17 +381,6 @@ int cmd_check_patterns(const struct options *o, struct err *err)
 	return 0;
 }
 
-/* This may be intended, or a preset's name is misspelled. */
-static void note_unmatched(const struct options *o, const struct incident *in)
-{
-	struct buf presets = {0};
-
-	group_put_presets(o->group, &presets);
-	cmd_note("--group '%.200s' matches no frame of incident %" PRId64 "%s", o->group,
-		 in->head.id, buf_text(&presets));
-	buf_free(&presets);
-}
-
 /* The patterns that --group stands for: those of a --group-preset of that name, else itself. */
 static const char *group_of(const struct options *o)
 {
@@ -405,6 +394,25 @@ static const char *group_of(const struct options *o)
 			return preset + n + 1;
 	}
 	return o->group;
+}
+
+/* This may be intended, or a preset's name is misspelled, or its patterns are. */
+static void note_unmatched(const struct options *o, const struct incident *in)
+{
+	const char *patterns = group_of(o);
+	struct buf more = {0};
+	uint32_t i;
+
+	if (patterns != o->group)
+		buf_printf(&more, "; it stands for %.200s", patterns);
+	else
+		group_put_presets(o->group, &more);
+	for (i = 0; patterns == o->group && more.len && i < o->group_presets.n; i++)
+		buf_printf(&more, ", %.*s", (int)strcspn(o->group_presets.items[i], "="),
+			   o->group_presets.items[i]);
+	cmd_note("--group '%.200s' matches no frame of incident %" PRId64 "%s", o->group,
+		 in->head.id, buf_text(&more));
+	buf_free(&more);
 }
 
 int cmd_filter_and_group(const struct options *o, struct incident *in, struct err *err)

@@ -203,6 +203,10 @@ static int put_event(void *ctx, const struct event *e, const struct source_origi
 	bool wanted = event_select_takes(&l->select, e, ms);
 	int rc;
 
+	if (l->select.no_number)
+		return err_set(l->err, ERR_USAGE, "--columns: the field '%s' of %s is a number, "
+			       "and '%s' is none", l->select.no_number->field, event_name(e),
+			       l->select.no_number->condition.value);
 	buf_reset(&l->sheet.out);
 	if (wanted && (l->select.text || !counts(l)))
 		wanted = event_lines_put(&l->lines, e, origin, ms);
@@ -222,6 +226,7 @@ static int report_nothing(struct listing *l, const char *path, struct err *err)
 {
 	struct nearest nearest = {.wanted = l->o->event_name ? l->o->event_name : l->o->provider};
 	struct buf near = {0};
+	bool conditions = false;
 	uint32_t i;
 
 	if (!l->nnames)
@@ -230,8 +235,17 @@ static int report_nothing(struct listing *l, const char *path, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "no event of %s is of a process '%s': a whole "
 			       "name, a pid, or a regular expression such as '^%s'", path,
 			       l->o->process, l->o->process);
+	for (i = 0; i < l->select.ncolumns; i++) {
+		const struct event_column *c = &l->select.columns[i];
+
+		if (c->has_condition && !c->field_seen)
+			return err_set(err, ERR_NOT_FOUND, "no event of %s that the other options "
+				       "take has a field '%s'; without --columns, --rows 1 shows "
+				       "one with its fields", path, c->field);
+		conditions |= c->has_condition;
+	}
 	set_names(l);
-	for (i = 0; i < l->nnames && nearest.wanted; i++)
+	for (i = 0; i < l->nnames && nearest.wanted && !conditions; i++)
 		nearest_offer(&nearest, l->o->event_name ? l->names[i].name : l->names[i].provider);
 	if (nearest.n) {
 		buf_puts(&near, "; the nearest are ");

@@ -72,6 +72,8 @@ static void put_collection(struct sheet *sheet, const struct incident *in,
 		 .digits = 2},
 		{"promoted_mb", "PROMOTED", 10, SHEET_NUMBER, .v = c->promoted_bytes / MB,
 		 .digits = 2},
+		{"heap_before_mb", "BEFORE MB", 11, SHEET_NUMBER, .v = c->before_bytes / MB,
+		 .digits = 2},
 		{"heap_after_mb", "AFTER MB", 10, SHEET_NUMBER, .v = c->after_bytes / MB,
 		 .digits = 2},
 		{"reason", .kind = SHEET_NUMBER, .v = c->reason},
@@ -174,6 +176,26 @@ static void put_gc(struct sheet *sheet, const struct incident *in, const struct 
 	buf_free(&name);
 }
 
+/* Which runtimes left the columns of sizes empty. */
+static void put_untold(struct sheet *sheet, const struct gc_process *all, uint32_t n)
+{
+	uint32_t i, k, nput = 0;
+
+	for (i = 0; !sheet->json && i < n; i++) {
+		bool told = false;
+
+		for (k = 0; k < n && !told; k++)
+			told = strcmp(all[k].runtime, all[i].runtime) == 0 &&
+			       (k < i || all[k].peak_bytes == all[k].peak_bytes);
+		if (told)
+			continue;
+		buf_puts(&sheet->out, nput++ ? ", " : "\nNo sizes of the heap are told by ");
+		buf_puts(&sheet->out, all[i].runtime);
+	}
+	if (nput)
+		buf_puts(&sheet->out, "; `recorder help runtimes` says why.\n");
+}
+
 static int put_gc_processes(struct sheet *sheet, const struct options *o, const struct incident *in,
 			    uint32_t *told, struct err *err)
 {
@@ -198,6 +220,7 @@ static int put_gc_processes(struct sheet *sheet, const struct options *o, const 
 			if (processes[i].generations[g].collections)
 				put_gc(sheet, in, &processes[i], g, NULL);
 	}
+	put_untold(sheet, processes, np);
 	put_collections(sheet, o, in, all, n);
 	free(processes);
 	free(all);

@@ -105,14 +105,23 @@ static bool name_matches(struct event_select *s, const struct event *e)
 	return *event_provider(e) && regex_match(s->name, whole, strlen(whole));
 }
 
-static bool meets_conditions(const struct event_select *s, const struct event *e)
+static bool meets_conditions(struct event_select *s, const struct event *e)
 {
+	bool all = true;
 	uint32_t i;
 
-	for (i = 0; i < s->ncolumns; i++)
-		if (s->columns[i].has_condition && !field_filter_pass(&s->columns[i].condition, e))
-			return false;
-	return true;
+	for (i = 0; i < s->ncolumns; i++) {
+		struct event_column *c = &s->columns[i];
+		const struct event_field *field = event_field(e, c->field);
+		bool met = !c->has_condition || field_filter_pass(&c->condition, e);
+
+		all &= met;
+		c->field_seen |= field || met;
+		if (c->has_condition && field && field->type != FIELD_TEXT &&
+		    !c->condition.is_number && c->condition.op != FIELD_MATCHES)
+			s->no_number = c;
+	}
+	return all;
 }
 
 static bool rule_hits(struct event_select *s, const struct event *e)

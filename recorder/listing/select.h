@@ -21,6 +21,7 @@ struct event_column {
 	char *field;                         /* "*" = the others; owned */
 	bool has_condition;
 	struct field_filter condition;
+	bool field_seen;                     /* an event that all else takes has the field */
 };
 
 struct event_select {
@@ -32,6 +33,8 @@ struct event_select {
 	bool not_text;                       /* those whose text does not match */
 	struct event_column columns[EVENT_COLUMNS_MAX];
 	uint32_t ncolumns;
+	/* A condition whose value is no number, though an event's field is one; NULL = none. */
+	const struct event_column *no_number;
 };
 
 /* o: borrowed. ERR_USAGE with what is wrong, ERR_MEMORY. On failure nothing is held. */

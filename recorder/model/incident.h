@@ -235,6 +235,12 @@ int incident_name_waits(struct incident *in);
 #define MEMORY_ENDED_NS 5000000000ULL
 int incident_memory(struct incident *in);
 
+/*
+ * Whether process 0 is what runs while a CPU is idle, on both systems: the idle loop, and what
+ * interrupts it. Not where no process has a pid: files of others (folded stacks) know only names.
+ */
+bool incident_has_idle(const struct incident *in);
+
 /* The process of a thread, an index; UINT32_MAX of THREAD_NONE. */
 static inline uint32_t incident_process_of(const struct incident *in, uint32_t thread)
 {

@@ -199,10 +199,14 @@ static int choose_homes(const struct incident *in, const struct incident_filter 
 	return 0;
 }
 
-/* What runs while a CPU is idle, on both systems: the idle loop, and interrupts during it. */
-static bool is_idle(const struct incident *in, uint32_t thread)
+bool incident_has_idle(const struct incident *in)
 {
-	return in->processes[in->threads[thread].process].pid == 0;
+	uint32_t i;
+
+	for (i = 0; i < in->nprocesses; i++)
+		if (in->processes[i].pid)
+			return true;
+	return false;
 }
 
 /* keep[thread], plus one entry for THREAD_NONE. */
@@ -211,6 +215,7 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 {
 	bool *meant = filter->process ? find_processes(in, filter->process) : NULL;
 	bool all = !filter->process && !filter->tid, found = all;
+	bool no_idle = filter->no_idle && incident_has_idle(in);
 	uint32_t i;
 
 	if (filter->process && !meant)
@@ -219,7 +224,7 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 		keep[i] = (!filter->tid || in->threads[i].tid == filter->tid) &&
 			  (!meant || meant[in->threads[i].process]);
 		found |= keep[i];
-		if (filter->no_idle && is_idle(in, i))
+		if (no_idle && !in->processes[in->threads[i].process].pid)
 			keep[i] = false;
 	}
 	keep[in->nthreads] = all;

@@ -30,9 +30,15 @@ try {
   const row = await page.textContent("#runtimes > div:nth-of-type(2) tbody tr");
   check("with_the_numbers_of_the_terminal", row.includes("Test.x64") && row.includes("28.971"),
         row);
+  const sizes = await page.textContent("#runtimes > div:nth-of-type(4) tbody tr:nth-of-type(2)");
+  check("with_the_heap_before_and_after", /4\.2310\.059AllocSmallTest\.x64 \(3676\)$/.test(sizes),
+        sizes);
   await page.setViewportSize({ width: 400, height: 900 });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   check("a_page_of_400_pixels_is_no_wider", wide === 400, wide);
+  const cells = await page.evaluate(() => [...document.querySelectorAll("#runtimes :is(th, td)")]
+    .filter(c => c.getBoundingClientRect().right > 400).map(c => c.textContent));
+  check("what_runtimes_tell_is_seen_at_400_pixels", cells.length === 0, cells.slice(0, 5).join());
   for (const id of ["functions", "changed", "threads", "events"]) {
     const over = await page.evaluate(id => Math.max(...[...document.querySelectorAll(
       `#${id} tr > :last-child`)].map(c => c.getBoundingClientRect().right)), id);

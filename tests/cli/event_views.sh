@@ -148,6 +148,11 @@ if [ -e "$trace" ]; then
 		same '.fields.Count != null and .fields.Count >= 5' --columns 'Count>=5,Reason'
 	check all_of_them_must_hold same '.fields.Count == 8 and .fields.PauseMode == 1' \
 		--columns 'Count=8,PauseMode=1'
+	expect a_number_is_compared_with_a_number 2 \
+		"the field 'Count' of GC/[A-Za-z]+ is a number, and '1KB' is none" \
+		events --from "$trace" --columns 'Count>=1KB'
+	expect a_field_that_no_event_has_is_named 3 "has a field 'Cuont'; without --columns" \
+		events --from "$trace" --name GC/ --columns 'Cuont>=1'
 	check columns_of_csv_are_fields columns_are
 	check the_others_come_with_a_star the_rest_is_last
 	check csv_and_xml_say_what_json_says same_fields

@@ -57,6 +57,18 @@ check allocations_add_up near "$(rows gc_process ' | map(.allocated_mb * 1e6) | 
 check the_largest_heap_is_told near "$(rows gc_process ' | map(.heap_peak_mb * 1e6) | max')" \
 	"$(sizes GenerationSize ' | max')"
 
+# Two events that know nothing of each other: but for generation 0, which the program fills, a
+# collection finds what the one before left.
+check what_was_there_before_is_what_was_left of_events '
+	map(select(.pid == 3676 and (.name == "GC/HeapStats" or .name == "GC/PerHeapHistory")) |
+	.fields) | [range(1; length - 1; 2) as $i | .[$i:$i + 2] |
+	[.[0].GenerationSize1, .[0].GenerationSize2, .[0].GenerationSize3] ==
+	[.[1].SizeBefore1, .[1].SizeBefore2, .[1].SizeBefore3]] |
+	if length == 262 and all then . else error("\(.)") end'
+check the_heap_before_is_told near "$(rows collection ' | map(.heap_before_mb * 1e6) | add')" \
+	"$(of_events 'map(select(.name == "GC/PerHeapHistory") | .fields | .SizeBefore0 +
+	.SizeBefore1 + .SizeBefore2 + .SizeBefore3) | add')"
+
 # ---- compiled methods ----------------------------------------------------------------------------
 
 check as_many_methods_as_perfview_lists [ "$(rows jit_process ' | map(.methods) | add')" = \
@@ -77,6 +89,7 @@ check an_exception_has_its_type_and_stack [ "$(rows exception ' | map([.type, .c
 	join(" ")) | .[]')" = '"System.IO.FileNotFoundException 1 true"' ]
 expect the_same_for_people 0 '^ +263 +0 +29\.[0-9] .* 88\.0 +0\.06 +0\.06  Test.x64 \(3676\)$' \
 	report 1 --store net.db --runtimes
+check no_runtime_left_sizes_out expect_exit 1 grep -q 'No sizes' out
 check nothing_is_nan expect_exit 1 grep -qi '\bnan\b' out
 "$RECORDER" collect --from "$TOP/tests/data/nettrace/gc.nettrace" --store gc.db 2>err
 expect a_concurrent_collection_has_its_pauses_only 0 '' report 1 --store gc.db --runtimes --json
@@ -115,3 +128,6 @@ check disk_times_add_up near "$(jq -s 'map(.self_ms) | add' out)" \
 	"$(of_events "$disk.DiskServiceTimeMSec) | add")"
 expect both_are_exported 0 '' export 1 --store net.db --metric io-bytes -f
 check with_the_file_as_leaf grep -qE ';event!DiskIO/Read.*;event!C:.Windows.System32.srvsvc.dll' out
+expect a_runtime_without_sizes_is_named 0 \
+	'^No sizes of the heap are told by Microsoft-Windows-DotNETRuntime; ' \
+	report 1 --store net.db --runtimes --process PerfView --from 4.7 --to 4.75

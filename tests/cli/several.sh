@@ -78,6 +78,24 @@ expect sets_have_json 0 '' $sets --json
 check sets_have_the_spread grep -q '"now_spread_percent":' out
 expect sets_are_a_table 2 'sets of incidents are compared by CPU time' $sets -o x.html
 
+# Of 1000 samples, 10 s each, without pids: B has 200 in incidents 1 to 5 and 360 in 6 to 10; C has
+# 100, but 600 in incident 3, and 700 in incident 14 of 11 to 15, where B is as it was.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+	b=200 c=100
+	case $i in 3) c=600 ;; 14) c=700 ;; 6|7|8|9|10) b=360 ;; esac
+	printf "shop;A %d\\nshop;B %d\\nshop;C %d\\n" \
+		$((1000 - b - c + i % 3)) $((b - i % 3)) $c >n.folded
+	"$RECORDER" collect --from n.folded --store noisy.db 2>err
+done
+expect what_changed_is_named_beside_a_noisy_incident 0 \
+	'^ +36\.0 +[0-9.]+ +19\.9 +[0-9.]+ +function +B$' \
+	diff --base 1-5 --test 6-10 --store noisy.db
+check and_the_noise_is_not sh -c "! grep -qE ' C\$' out"
+expect one_noisy_incident_is_no_change 0 'Nothing does' \
+	diff --base 1,2,4,5 --test 11-15 --store noisy.db
+expect processes_without_pids_are_not_idle 0 ' 1,000 samples, 10\.0 s of CPU time' \
+	report 1 --no-idle --store noisy.db
+
 # ---- sets of files -------------------------------------------------------------------------------
 
 mkdir -p set/deep

@@ -40,6 +40,11 @@ expect a_function_that_is_not_there 3 "no function is called 'Nosuch'" \
 printf 'group-preset = mine=^A->MINE\ngroup = mine\n' >own.conf
 expect a_preset_of_the_conf_file_is_the_default 0 ' MINE$' report 1 --by-name --config own.conf
 expect and_another_one_can_be_given 0 ' A$' report 1 --by-name --config own.conf --group '^E->X'
+expect a_preset_that_matches_nothing_tells_its_patterns 0 \
+	"'no' matches no frame of incident 1; it stands for \"A\"->B" \
+	report 1 --group-preset 'no="A"->B' --group no
+expect presets_of_ones_own_are_offered 0 'just-my-code, mine$' \
+	report 1 --config own.conf --group my
 expect more_columns 0 '^ +110\.0 .* +0\.000 +0\.[0-9]+ +0 +1000\.00 .* B$' \
 	report 1 --by-name --columns first,last,fold,rate
 expect no_such_column 2 "'laast' is not one of first, last, fold, rate" report 1 --columns laast

@@ -85,6 +85,8 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 		return 8;
 	case ETW_POINTER: case ETW_NAME_KEY: case ETW_SIZE:
 		return pointer_bytes;
+	case ETW_WORDS:
+		return field->n * pointer_bytes;
 	case ETW_GUID: case ETW_SYSTEMTIME: case ETW_IP6:
 		return 16;
 	case ETW_UTF16_FIXED:
@@ -129,7 +131,7 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 	out->bytes = at;
 	out->nbytes = n;
 	switch (field->type) {
-	case ETW_GUID: case ETW_SYSTEMTIME: case ETW_IP6: case ETW_IP4:
+	case ETW_GUID: case ETW_SYSTEMTIME: case ETW_IP6: case ETW_IP4: case ETW_WORDS:
 		break;
 	case ETW_UTF16_FIXED:
 		for (out->nbytes = 0; out->nbytes < n && le16(at + out->nbytes);)

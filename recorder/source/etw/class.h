@@ -45,6 +45,7 @@ enum etw_type {
 	ETW_BYTES,                           /* n bytes; 0 = the rest of the payload */
 	ETW_BYTES_COUNTED,                   /* u16 bytes before it */
 	ETW_SOCKET, ETW_SOCKET_COUNTED,      /* like these two; a SOCKADDR */
+	ETW_WORDS,                           /* n of the record's pointer size: a gap */
 	ETW_ADDRESSES,                       /* the rest, or as many as field n; value.u = count */
 	ETW_BITS, ETW_BIT,                   /* `width` bits of field n at `shift`; BIT: yes/no */
 	ETW_TYPES,

@@ -103,6 +103,15 @@ static const struct etw_field adjustment[] = {
 
 static const struct etw_field memory_pressure[] = {F("BytesAllocated", ETW_U64), CLR};
 
+/*
+ * Ten words for each generation, the size before the collection first (gc_generation_data of
+ * gcrecord.h). 3 is that of large objects. 4 is that of pinned objects since .NET 5, and the
+ * second pass over generation 0 before; `recorder/analysis/report_events.c` tells them apart.
+ */
+#define GENERATION(number) F("SizeBefore" number, ETW_SIZE), F(NULL, ETW_WORDS, .n = 9)
+#define ALL_GENERATIONS \
+	GENERATION("0"), GENERATION("1"), GENERATION("2"), GENERATION("3"), GENERATION("4")
+
 static const struct etw_field per_heap_history[] = {
 	CLR, F("FreeListAllocated", ETW_SIZE), F("FreeListRejected", ETW_SIZE),
 	F("EndOfSegAllocated", ETW_SIZE), F("CondemnedAllocated", ETW_SIZE),
@@ -110,7 +119,13 @@ static const struct etw_field per_heap_history[] = {
 	F("RunningFreeListEfficiency", ETW_U32), F("CondemnReasons0", ETW_U32),
 	F("CondemnReasons1", ETW_U32), F("CompactMechanisms", ETW_X32),
 	F("ExpandMechanisms", ETW_X32), F("HeapIndex", ETW_U32), F("ExtraGen0Commit", ETW_SIZE),
-	F("Count", ETW_U32),
+	F("Count", ETW_U32), ALL_GENERATIONS,
+};
+
+/* Of .NET Framework 4.5, checked on one of its traces: 433 bytes. */
+static const struct etw_field private_heap_history[] = {
+	ALL_GENERATIONS, F(NULL, ETW_BYTES, .n = 28), F("HeapIndex", ETW_U32),
+	F("ClrInstanceID", ETW_U8),
 };
 
 static const struct etw_field global_heap_history[] = {
@@ -343,7 +358,8 @@ static const struct etw_class rundown[] = {
 #define BINDING(key, called) EVENT(key, ETW_OTHER, "Binding/" called, binding)
 static const struct etw_class private[] = {
 	EVENT(2, ETW_OTHER, "GC/Settings", settings),
-	CLASS(4, ETW_OTHER, PRIVATE, "GC/PerHeapHistory", .nfields = 0),
+	CLASS(4, ETW_OTHER, PRIVATE, "GC/PerHeapHistory", .min_version = 2,
+	      FIELDS(private_heap_history)),
 	EVENT(5, ETW_OTHER, "GC/GlobalHeapHistory", private_history),
 	EVENT(7, ETW_OTHER, "GC/MarkStackRoots", private_mark),
 	EVENT(8, ETW_OTHER, "GC/MarkFinalizeQueueRoots", private_mark),

@@ -544,6 +544,16 @@ TEST(when_shows_where_in_the_window_a_function_ran)
 	call_tree_free(&t);
 }
 
+TEST(when_of_counts_is_relative_to_the_largest_part)
+{
+	const struct call_tree counts = {.t1_ns = 32000000000};
+	const float when[CALL_WHEN] = {40, 36, 2, 0.1f, 0};
+	char text[CALL_WHEN + 1];
+
+	call_when_text(&counts, when, text);
+	assert_string_equal(text, "A90o____________________________");
+}
+
 /* ---- lack of memory -------------------------------------------------------------------------- */
 
 static int group_and_tree(void *ctx)
@@ -597,6 +607,7 @@ int main(void)
 		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
 		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
 		IN_LAB(when_shows_where_in_the_window_a_function_ran),
+		IN_LAB(when_of_counts_is_relative_to_the_largest_part),
 		IN_LAB(lack_of_memory_is_an_error_and_leaks_nothing),
 	};
 

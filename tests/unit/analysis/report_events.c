@@ -128,6 +128,46 @@ TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 	free(all);
 }
 
+static void sizes(const char *name, unsigned ms, const char *const *names, const uint64_t *v)
+{
+	struct incident_event e = {.time_ns = AT_MS(ms), .kind = EVENT_GENERIC,
+				   .stack = STACK_NONE, .cpu = CPU_NONE, .provider = "X",
+				   .name = name};
+	struct event_field fields[3];
+
+	for (; e.nfields < 3 && names[e.nfields]; e.nfields++)
+		fields[e.nfields] = (struct event_field){
+			.name = names[e.nfields], .type = FIELD_UINT, .v.u = v[e.nfields]};
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+}
+
+/* What stands at 4 is a generation only in a runtime that tells its size after a collection. */
+TEST(the_heap_before_a_collection_is_the_sum_over_heaps_and_generations)
+{
+	static const char *const before[] = {"SizeBefore0", "SizeBefore3", "SizeBefore4"};
+	static const char *const old[] = {"GenerationSize0", NULL};
+	static const char *const new[] = {"GenerationSize0", "GenerationSize4", NULL};
+	uint32_t net = thread("web", 7, 7);
+	struct collection *all;
+
+	event("GC/Start", net, 100, 1, 0);
+	sizes("GC/PerHeapHistory", 110, before, (const uint64_t[]){1000, 20, 7});
+	sizes("GC/PerHeapHistory", 111, before, (const uint64_t[]){2000, 30, 0});
+	event("GC/Stop", net, 150, 1, 0);
+	sizes("GC/HeapStats", 151, old, (const uint64_t[]){400});
+	event("GC/Start", net, 200, 2, 0);
+	sizes("GC/PerHeapHistory", 210, before, (const uint64_t[]){1000, 20, 7});
+	event("GC/Stop", net, 240, 2, 0);
+	sizes("GC/HeapStats", 241, new, (const uint64_t[]){500, 7});
+	event("GC/Start", net, 300, 3, 0);
+	event("GC/Stop", net, 330, 3, 0);
+	all = find(3);
+	assert_true(all[0].before_bytes == 3050 && all[0].after_bytes == 400);
+	assert_true(all[1].before_bytes == 1027 && all[1].after_bytes == 507);
+	assert_true(all[2].before_bytes != all[2].before_bytes);
+	free(all);
+}
+
 /* A concurrent one: short pauses at its beginning and its end, and a small collection within. */
 TEST(pauses_belong_to_what_begins_in_them_else_to_the_concurrent_one)
 {
@@ -178,6 +218,9 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			pauses_belong_to_what_begins_in_them_else_to_the_concurrent_one,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_heap_before_a_collection_is_the_sum_over_heaps_and_generations,
 			setup, teardown),
 	};
 
