@@ -82,7 +82,7 @@ static void put_image(void)
 /* "MODULE!NAME" of an address, "" = none. */
 static const char *name_at(uint32_t at)
 {
-	static char text[CLR_NAME_BYTES + CLR_MODULE_BYTES + 2];
+	static char text[CLR_NAME_BYTES + CLR_MODULE_BYTES + 16];
 	struct clr_code code = {.ranges = BASE};
 	struct clr_method method;
 
