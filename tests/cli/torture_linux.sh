@@ -116,7 +116,7 @@ judge()
 		if (inner != "" && outer != "") {
 			if (inner == outer) right += c
 			else { wrong += c; print > "/dev/stderr" }
-		} else if ($0 ~ /\[jit\]!\?|\[javascript\]!\?/) {
+		} else if ($0 ~ /\[(jit|\.net|javascript)\]!\?/) {
 			unknown += c } }
 		END { print right + 0, wrong + 0, unknown + 0 }'
 }

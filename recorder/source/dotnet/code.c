@@ -138,24 +138,50 @@ static struct dotnet_method *gone_at(const struct dotnet_code *c, uint32_t i)
 		       ? &c->gone[(c->ngone - 1 - i) % DOTNET_GONE_MAX] : NULL;
 }
 
-/*
- * What was at an address went at a time. A thread's events may come after newer ones of another
- * thread: what is there now may be newer code, which took the place when it was told of.
- */
-static void unload(struct dotnet_code *c, uint64_t start, uint64_t time_ns)
+/* m: without its text. false = there is no room for that */
+static bool set_text(struct dotnet_code *c, struct dotnet_method *m, const char *text)
 {
-	struct dotnet_method *m = find_method(c, start);
+	size_t n = text_bytes(text);
+
+	if (!shares_take(c->shares, c->share, n))
+		return false;
+	m->text = malloc(n);
+	if (m->text)
+		memcpy(m->text, text, n);
+	else
+		shares_give_back(c->shares, c->share, n);
+	return m->text != NULL;
+}
+
+/*
+ * A method went at a time. A thread's events may come after newer ones of another thread: what is
+ * there now may be newer code, which took the place when it was told of. One that nobody told of
+ * was there since the runtime tells, or since another one went.
+ */
+static void unload(struct dotnet_code *c, const struct dotnet_method *what, const char *text,
+		   uint64_t time_ns)
+{
+	struct dotnet_method *m = find_method(c, what->start), was = *what;
 	uint32_t i;
 
-	if (m && m->start == start && m->from_ns <= time_ns) {
+	if (m && m->start == what->start && m->from_ns <= time_ns) {
 		retire(c, m, time_ns);
 		return;
 	}
-	for (i = 0; (m = gone_at(c, i)) != NULL; i++)
-		if (m->text && m->start == start && m->from_ns <= time_ns) {
-			m->until_ns = time_ns < m->until_ns ? time_ns : m->until_ns;
+	was.from_ns = c->since_ns;
+	for (i = 0; (m = gone_at(c, i)) != NULL; i++) {
+		if (!m->text || m->start >= what->start + what->bytes ||
+		    m->start + m->bytes <= what->start)
+			continue;
+		if (m->start == what->start && m->from_ns <= time_ns && time_ns <= m->until_ns) {
+			m->until_ns = time_ns;
 			return;
 		}
+		if (m->until_ns <= time_ns && m->until_ns > was.from_ns)
+			was.from_ns = m->until_ns;
+	}
+	if (was.from_ns < time_ns && set_text(c, &was, text))
+		retire(c, &was, time_ns);
 }
 
 /*
@@ -208,9 +234,11 @@ static struct dotnet_method *find_gone(struct dotnet_code *c, uint64_t address, 
 }
 
 /* Of a dynamic method that was there before nothing may have been told: it was dropped before. */
-static struct dotnet_method *first_of(struct dotnet_method *m, uint64_t time_ns)
+static struct dotnet_method *first_of(const struct dotnet_code *c, struct dotnet_method *m,
+				      uint64_t time_ns)
 {
-	return m && m->dynamic && m->from_ns > time_ns + EARLY_NS ? NULL : m;
+	return m && m->dynamic && (time_ns < c->since_ns || m->from_ns > time_ns + EARLY_NS)
+		       ? NULL : m;
 }
 
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
@@ -222,7 +250,15 @@ struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, 
 		return m;
 	gone = find_gone(c, address, time_ns, &any);
 	/* Threads may run code a little before the runtime tells of it. */
-	return any ? gone : first_of(m, time_ns);
+	return any ? gone : first_of(c, m, time_ns);
+}
+
+struct dotnet_method *dotnet_code_throughout(struct dotnet_code *c, uint64_t address,
+					     uint64_t first_ns, uint64_t last_ns)
+{
+	struct dotnet_method *m = dotnet_code_find(c, address, first_ns);
+
+	return m && m == dotnet_code_find(c, address, last_ns) ? m : NULL;
 }
 
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address)
@@ -230,7 +266,7 @@ struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t addr
 	bool any;
 
 	find_gone(c, address, 0, &any);
-	return any ? NULL : first_of(find_method(c, address), 0);
+	return any ? NULL : first_of(c, find_method(c, address), 0);
 }
 
 /* Takes m with its text. returns  false: there is no room for it */
@@ -254,6 +290,23 @@ static bool put_method(struct dotnet_code *c, const struct dotnet_method *m)
 	return true;
 }
 
+/* Whether it was told before that the method went: then it was there until that. */
+static bool went_already(struct dotnet_code *c, const struct dotnet_method *wanted,
+			 const char *text)
+{
+	struct dotnet_method *m;
+	uint32_t i;
+
+	for (i = 0; (m = gone_at(c, i)) != NULL; i++)
+		if (m->text && m->start == wanted->start && m->bytes == wanted->bytes &&
+		    m->from_ns <= wanted->from_ns && wanted->from_ns < m->until_ns &&
+		    strcmp(m->text, text) == 0) {
+			m->from_ns = wanted->from_ns;
+			return true;
+		}
+	return false;
+}
+
 /* wanted: without text; from_ns is when it was told of. text: both, with their NULs */
 static void add_method(struct dotnet_code *c, const struct dotnet_method *wanted, bool rundown,
 		       const char *text)
@@ -265,16 +318,12 @@ static void add_method(struct dotnet_code *c, const struct dotnet_method *wanted
 	if (there && there->start == wanted->start && there->bytes == wanted->bytes &&
 	    text_bytes(there->text) == n && memcmp(there->text, text, n) == 0)
 		return;                      /* the rundown tells what is known already */
+	if (m.dynamic && !rundown && went_already(c, &m, text))
+		return;
 	if (!make_place(c, m.start, m.start + m.bytes, m.from_ns, &until_ns) && rundown)
-		m.from_ns = 0;
-	if (!shares_take(c->shares, c->share, n))
+		m.from_ns = m.dynamic ? c->since_ns : 0;
+	if (!set_text(c, &m, text))
 		return;
-	m.text = malloc(n);
-	if (!m.text) {
-		shares_give_back(c->shares, c->share, n);
-		return;
-	}
-	memcpy(m.text, text, n);
 	/* Told of after what came later, by another thread: it was there until then. */
 	if (until_ns != UINT64_MAX)
 		retire(c, &m, until_ns);
@@ -301,10 +350,6 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 	if (!m.bytes || m.start > UINT64_MAX - m.bytes)
 		return;
 	m.from_ns = time_ns;
-	if (e->meta->event_id == METHOD_ID_2 && !rundown) {
-		unload(c, m.start, time_ns);
-		return;
-	}
 	at += 36;
 	n = take_text(&at, end, text, DOTNET_TEXT_BYTES / 2);
 	if (n)
@@ -315,7 +360,9 @@ static void learn_method(struct dotnet_code *c, const struct nettrace_event *e, 
 	parameters = strchr(signature, '(');
 	snprintf(text + n + 1, sizeof(text) - n - 1, "%s%s", parameters ? "=" : "",
 		 parameters ? parameters : "");
-	if (n)
+	if (e->meta->event_id == METHOD_ID_2 && !rundown)
+		unload(c, &m, text, time_ns);
+	else if (n)
 		add_method(c, &m, rundown, text);
 }
 

@@ -39,6 +39,7 @@ struct dotnet_code {
 	uint32_t nsorted, n, room;
 	struct dotnet_method *gone;          /* the newest at (ngone - 1) % DOTNET_GONE_MAX */
 	uint64_t ngone;
+	uint64_t since_ns;                   /* when the runtime began to tell; 0 = not yet */
 	struct dotnet_module *modules;
 	uint32_t nmodules, modules_room;
 };
@@ -57,12 +58,15 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *event
 
 /*
  * The method whose code was at this address at this time; NULL = not known. The first one that was
- * told of there counts from the beginning, a dynamic one 100 ms before. Valid until the next
- * dotnet_code_learn().
+ * told of there counts from the beginning, a dynamic one 100 ms before, if the runtime told already
+ * of what goes. Valid until the next dotnet_code_learn().
  */
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns);
 /* The same if no other method was ever told of there. */
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address);
+/* The one that was there at both times, and between them. */
+struct dotnet_method *dotnet_code_throughout(struct dotnet_code *c, uint64_t address,
+					     uint64_t first_ns, uint64_t last_ns);
 /* The detail of its name (managed/names.h); NULL = none. */
 const char *dotnet_method_detail(const struct dotnet_method *m);
 /* The module of a method; NULL = not told (yet). */

@@ -442,6 +442,9 @@ static void free_ended(struct dotnet_source *s)
 			s->nprograms--;
 		} else if (dotnet_session_is_old(s->all[i])) {
 			atomic_fetch_add(&s->nold, 1);
+		} else if (dotnet_session_role(s->all[i]) == DOTNET_RUNDOWN &&
+			   !dotnet_session_has_streamed(s->all[i])) {
+			dotnet_program_no_rundown(dotnet_session_program(s->all[i]));
 		}
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];

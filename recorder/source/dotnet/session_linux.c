@@ -338,6 +338,8 @@ static void read_answer(struct dotnet_session *s)
 	s->session = answer.value;
 	s->state = STREAMING;
 	s->streams_ns = s->now_ns;
+	if (s->request->role == DOTNET_CODE && s->program)
+		dotnet_program_tells(s->program, s->now_ns);
 	s->lost_reported = 0;
 	/* The rundown comes when the session is stopped. */
 	s->stopping |= s->request->role == DOTNET_RUNDOWN;
@@ -501,6 +503,11 @@ struct dotnet_program *dotnet_session_program(const struct dotnet_session *s)
 enum dotnet_role dotnet_session_role(const struct dotnet_session *s)
 {
 	return s->request->role;
+}
+
+bool dotnet_session_has_streamed(const struct dotnet_session *s)
+{
+	return s->streams_ns != 0;
 }
 
 uint64_t dotnet_session_streams_ns(const struct dotnet_session *s)

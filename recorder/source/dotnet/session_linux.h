@@ -76,6 +76,7 @@ struct dotnet_program *dotnet_session_program(const struct dotnet_session *s);
 enum dotnet_role dotnet_session_role(const struct dotnet_session *s);
 /* Since when it receives events; 0 = not yet, or no more. */
 uint64_t dotnet_session_streams_ns(const struct dotnet_session *s);
+bool dotnet_session_has_streamed(const struct dotnet_session *s);
 /* Whether it is of .NET Core 3; false until it has said who it is. */
 bool dotnet_session_is_old(const struct dotnet_session *s);
 /* The program has ended or its session was stopped, and none of its events is queued. */

@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "managed/names.h"
+#include "source/dotnet/untold.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #define PROGRAMS_MAX 512u                    /* with those whose names are kept for a while */
 #define KEEP_NS (60 * NS_PER_SEC)
 #define SETTLE_KEEP_NS (5 * NS_PER_SEC)      /* what its code is called, for queued samples */
+#define RUNDOWNS_MAX 5u                      /* that one program is asked for, if none comes */
 #define IMAGES_MAX 4096u                     /* mappings of one program */
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
@@ -26,13 +28,15 @@ struct dotnet_program {
 	struct dotnet_code code;
 	struct object *object;
 	struct managed_names *names;         /* freed by dotnet_stacks_look() */
-	size_t names_bytes;                  /* what the share has of them */
+	struct dotnet_untold *untold;        /* the same; NULL = all was told so far */
+	size_t names_bytes;                  /* what the share has of both */
 	bool names_full;
 	unsigned refs;
-	bool rundown_asked;
+	unsigned nrundowns;                  /* asked for */
+	bool needs_no_rundown;
 	/* Mappings of files that may have precompiled methods; which of them an object is. */
 	struct dotnet_image *images;
-	uint32_t nimages, jit_object;        /* the number of the object of its samples, + 1 */
+	uint32_t nimages;
 	struct { uint32_t object, first; } of_object[OBJECTS_CACHED];
 	bool wants_images;
 };
@@ -41,6 +45,7 @@ struct named {
 	struct dotnet_program *program;      /* NULL = its code is forgotten */
 	struct object *object;
 	struct managed_names *names;
+	struct dotnet_untold *untold;
 	uint64_t dropped_ns;                 /* 0 = the program runs */
 	struct share share;                  /* then: what the names hold */
 };
@@ -58,7 +63,7 @@ struct dotnet_stacks {
 	struct frame_ref *settled;
 	uint32_t settled_room;
 	/* the symbol worker's: */
-	char late[DOTNET_TEXT_BYTES], late_detail[DOTNET_TEXT_BYTES + 1], late_module[80];
+	char late[MANAGED_TEXT_MAX + 1], late_detail[MANAGED_TEXT_MAX + 1], late_module[80];
 	struct frame_ref put[DOTNET_FRAMES_MAX + 2];         /* of the event that is delivered */
 };
 
@@ -67,7 +72,7 @@ struct dotnet_stacks {
 static uint32_t add_name(struct dotnet_program *p, const char *text, const char *detail)
 {
 	uint32_t number = p->names_full ? 0 : managed_names_add(p->names, text, detail);
-	size_t bytes = managed_names_bytes(p->names);
+	size_t bytes = managed_names_bytes(p->names) + (p->untold ? dotnet_untold_bytes() : 0);
 
 	if (bytes > p->names_bytes) {
 		p->names_full = !shares_take(&p->all->shares, &p->share, bytes - p->names_bytes);
@@ -138,6 +143,13 @@ uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, u
 	return n;
 }
 
+void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns)
+{
+	os_mutex_lock(p->all->lock);
+	p->code.since_ns = time_ns;
+	os_mutex_unlock(p->all->lock);
+}
+
 void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event,
 			  uint64_t time_ns)
 {
@@ -188,6 +200,28 @@ static uint64_t address_in_image(struct dotnet_program *p, const struct object *
 	return 0;
 }
 
+static struct named *named_of(const struct dotnet_stacks *s, const struct object *object)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nnamed; i++)
+		if (s->named[i].object == object)
+			return &s->named[i];
+	return NULL;
+}
+
+/* The number of a place whose code is not told yet; 0 = it never is, or there is no room. */
+static uint32_t untold(struct dotnet_program *p, uint64_t address, uint64_t time_ns)
+{
+	struct named *n = p->untold ? NULL : named_of(p->all, p->object);
+
+	if (n && shares_take(&p->all->shares, &p->share, dotnet_untold_bytes())) {
+		n->untold = p->untold = dotnet_untold_new();
+		p->names_bytes += dotnet_untold_bytes();
+	}
+	return p->untold ? dotnet_untold_put(p->untold, address, time_ns) : 0;
+}
+
 static bool settle_frame(struct dotnet_program *p, const struct frame_ref *from, uint64_t time_ns,
 			 struct frame_ref *to)
 {
@@ -196,14 +230,14 @@ static bool settle_frame(struct dotnet_program *p, const struct frame_ref *from,
 	uint64_t address = 0;
 	uint32_t number;
 
-	if (key->kind == OBJECT_JIT && key->pid == p->pid && from->object != p->object) {
-		p->jit_object = from->object->number + 1;
+	if (key->kind == OBJECT_JIT && key->pid == p->pid && from->object != p->object)
 		address = from->offset;
-	}
 	if (key->kind == OBJECT_ELF && p->nimages)
 		address = address_in_image(p, from->object, from->offset);
 	m = address ? dotnet_code_find(&p->code, address, time_ns) : NULL;
 	number = is_told(p, m) ? name_of(p, m) : 0;
+	if (!number && address && key->kind == OBJECT_JIT)
+		number = untold(p, address, time_ns);
 	if (!number)
 		return false;
 	*to = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
@@ -249,16 +283,41 @@ void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e)
 		e->stack_frames = s->settled;
 }
 
-/* The address of a frame that was seen in a sample of the program; 0 = it was not. */
+/* The address of a precompiled frame that was seen in a sample of the program; 0 = it was not. */
 static uint64_t address_seen(struct dotnet_program *p, const struct object *object,
 			     uint64_t offset)
 {
 	uint32_t at = object->number % OBJECTS_CACHED;
 
-	if (object->key.kind == OBJECT_JIT)
-		return p->jit_object == object->number + 1 ? offset : 0;
 	return object->key.kind == OBJECT_ELF && p->of_object[at].object == object->number + 1
 		       ? address_in_image(p, object, offset) : 0;
+}
+
+/* The name of a frame of a program's object; text: with its module. */
+static bool find_name(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
+		      char text[MANAGED_TEXT_MAX + 1], char detail[MANAGED_TEXT_MAX + 1],
+		      struct symbol *out)
+{
+	uint32_t number = managed_number(offset);
+	const struct named *n;
+	bool found = false;
+	char *mark;
+
+	os_mutex_lock(s->lock);
+	n = named_of(s, object);
+	if (n && number & DOTNET_UNTOLD_MARK)
+		number = n->untold ? dotnet_untold_name(n->untold, number) : 0;
+	if (n)
+		found = managed_names_get(n->names, number, text, MANAGED_TEXT_MAX + 1, detail);
+	os_mutex_unlock(s->lock);
+	mark = found ? strchr(text, '!') : NULL;
+	if (!mark)
+		return false;
+	*mark = '\0';
+	*out = (struct symbol){.offset = (uint64_t)number << MANAGED_NUMBER_SHIFT,
+			       .name = mark + 1, .module = mark == text ? NULL : text,
+			       .raw_name = detail[0] ? detail : NULL};
+	return true;
 }
 
 bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
@@ -270,6 +329,8 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 	uint64_t address = 0;
 	uint32_t i;
 
+	if (object->key.kind == OBJECT_JIT)
+		return find_name(s, object, offset, s->late, s->late_detail, out);
 	if (!atomic_load_explicit(&s->nprograms, memory_order_relaxed))
 		return false;
 	os_mutex_lock(s->lock);
@@ -408,26 +469,8 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out)
 {
-	uint32_t number = managed_number(frame->offset), i;
-	bool found = false;
-	char *mark;
-
-	if (frame->object->key.kind != OBJECT_JIT)
-		return false;
-	os_mutex_lock(s->lock);
-	for (i = 0; i < s->nnamed && !found; i++)
-		found = s->named[i].object == frame->object &&
-			managed_names_get(s->named[i].names, number, s->text,
-					  sizeof(s->text), s->detail);
-	os_mutex_unlock(s->lock);
-	mark = found ? strchr(s->text, '!') : NULL;
-	if (!mark)
-		return false;
-	*mark = '\0';
-	*out = (struct symbol){.offset = (uint64_t)number << MANAGED_NUMBER_SHIFT,
-			       .name = mark + 1, .module = mark == s->text ? NULL : s->text,
-			       .raw_name = s->detail[0] ? s->detail : NULL};
-	return true;
+	return frame->object->key.kind == OBJECT_JIT &&
+	       find_name(s, frame->object, frame->offset, s->text, s->detail, out);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -456,6 +499,18 @@ static void free_named(struct dotnet_stacks *s, struct named *n, uint64_t now_ns
 	shares_give_back(&s->shares, &n->share, n->share.used);
 	object_drop(n->object, now_ns);
 	managed_names_free(n->names);
+	dotnet_untold_free(n->untold);
+}
+
+static uint32_t name_told(void *ctx, struct dotnet_method *m)
+{
+	return is_told(ctx, m) ? name_of(ctx, m) : 0;
+}
+
+static void look_at_untold(struct dotnet_program *p, uint64_t now_ns)
+{
+	if (p && p->untold)
+		dotnet_untold_look(p->untold, &p->code, now_ns, name_told, p);
 }
 
 /* What its code is called; its names stay. */
@@ -494,6 +549,7 @@ void dotnet_stacks_look(struct dotnet_stacks *s, uint64_t now_ns)
 
 	os_mutex_lock(s->lock);
 	for (i = s->nnamed; i-- > 0;) {
+		look_at_untold(s->named[i].program, now_ns);
 		if (!s->named[i].dropped_ns || s->named[i].dropped_ns + SETTLE_KEEP_NS > now_ns)
 			continue;
 		forget_code(s, &s->named[i]);
@@ -555,11 +611,19 @@ struct dotnet_program *dotnet_program_ref(struct dotnet_program *p)
 
 bool dotnet_program_needs_rundown(struct dotnet_program *p)
 {
-	bool needs = p && !p->rundown_asked;
+	bool needs = p && !p->needs_no_rundown;
 
-	if (p)
-		p->rundown_asked = true;
+	if (needs) {
+		p->nrundowns++;
+		p->needs_no_rundown = true;
+	}
 	return needs;
+}
+
+void dotnet_program_no_rundown(struct dotnet_program *p)
+{
+	if (p)
+		p->needs_no_rundown = p->nrundowns >= RUNDOWNS_MAX;
 }
 
 void dotnet_program_free(struct dotnet_program *p, uint64_t now_ns)

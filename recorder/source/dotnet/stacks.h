@@ -7,7 +7,8 @@
  *
  * A frame's object is "[.net]" of its process; its offset is the number of a name
  * (managed/names.h), so code that is compiled again, or unloaded, never lends its name to other
- * code. An address of no known method is a frame of the unknown object.
+ * code. An address of no known method is a frame of the unknown object; of a sample in generated
+ * code, one that gets its name when that is told (untold.h).
  *
  * Threads: dotnet_stacks_name() and _settle() the merge thread's, _late() the symbol worker's;
  * everything else the source's.
@@ -40,7 +41,11 @@ void dotnet_program_free(struct dotnet_program *p, uint64_t now_ns);
 
 /* Whether its rundown has not been asked for; only the first call returns true. */
 bool dotnet_program_needs_rundown(struct dotnet_program *p);
+/* None came: it needs another one, a few times. NULL allowed. */
+void dotnet_program_no_rundown(struct dotnet_program *p);
 
+/* From this time on the program tells of its code, until it ends. */
+void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns);
 /* Learn from an event of that time for which dotnet_tells_code() is true. */
 void dotnet_program_learn(struct dotnet_program *p, const struct nettrace_event *event,
 			  uint64_t time_ns);
@@ -66,8 +71,9 @@ void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e);
 /* Whether a process is one of the programs that tell of their code. */
 bool dotnet_stacks_knows(struct dotnet_stacks *s, uint32_t pid);
 /*
- * As source_ops.name_late: a frame that stayed as it was, of a program that has been asked since,
- * if its code is the only one that was ever at this address, and its module is known.
+ * As source_ops.name_late: a frame whose code is told by now; or one in a file that stayed as it
+ * was, of a program that has been asked since, if its code is the only one that was ever at this
+ * address, and its module is known.
  */
 bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, uint64_t offset,
 			struct symbol *out);
@@ -95,5 +101,5 @@ uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, u
 
 /* As source_ops.name_frame. */
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out);
-/* Call about once a second: forgets names of programs that ended. */
+/* Call four times a second: names what was told late, and forgets names of programs that ended. */
 void dotnet_stacks_look(struct dotnet_stacks *s, uint64_t now_ns);

@@ -23,6 +23,7 @@ struct read_job {
 struct proc_reader {
 	struct log *log;
 	struct pool *pool;
+	uint64_t answer_ns;
 	struct read_job *job;                /* idle; NULL = none */
 	bool logged;
 };
@@ -66,7 +67,7 @@ size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address,
 	j->n = n < PROC_READER_BYTES ? n : PROC_READER_BYTES;
 	j->got = 0;
 	job_again(&j->job);
-	if (!pool_ask(r->pool, pid, &j->job, ANSWER_NS)) {
+	if (!pool_ask(r->pool, pid, &j->job, r->answer_ns)) {
 		r->job = NULL;
 		return 0;
 	}
@@ -76,7 +77,7 @@ size_t proc_reader_memory(struct proc_reader *r, uint32_t pid, uint64_t address,
 
 bool proc_reader_run(struct proc_reader *r, uint32_t pid, struct job *job)
 {
-	return pool_ask(r->pool, pid, job, ANSWER_NS);
+	return pool_ask(r->pool, pid, job, r->answer_ns);
 }
 
 void proc_reader_look(struct proc_reader *r, uint64_t now_ns)
@@ -90,6 +91,11 @@ void proc_reader_look(struct proc_reader *r, uint64_t now_ns)
 				 "hangs?): it is left alone", ((const struct read_job *)job)->pid);
 		r->logged = true;
 	}
+}
+
+void proc_reader_set_answer(struct proc_reader *r, uint64_t answer_ns)
+{
+	r->answer_ns = answer_ns;
 }
 
 struct pool *proc_reader_pool(const struct proc_reader *r)
@@ -110,6 +116,7 @@ int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err)
 		free(r);
 		return rc;
 	}
+	r->answer_ns = ANSWER_NS;
 	pool_set_patience(r->pool, PATIENCE_NS);
 	*out = r;
 	return 0;

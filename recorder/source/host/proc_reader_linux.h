@@ -19,6 +19,8 @@ struct proc_reader;
 
 int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err);
 void proc_reader_free(struct proc_reader *r);        /* NULL allowed */
+/* For whom nothing waits: it waits so long for an answer, instead of 20 ms. */
+void proc_reader_set_answer(struct proc_reader *r, uint64_t answer_ns);
 
 /*
  * As proc_pid_memory(), n up to PROC_READER_BYTES. A process that does not answer in time is left

@@ -20,6 +20,7 @@
 #define EVENT_BYTES ((size_t)1 << 20)        /* nobody reads these events */
 #define KNOWN_NS (2 * NS_PER_SEC)            /* for its mappings to be read */
 #define TABLES_NS (2 * NS_PER_SEC)           /* for unwind tables, of all threads together */
+#define ANSWER_NS (500 * NS_PER_MS)          /* for memory: no thread is stopped meanwhile */
 #define PAUSE_NS NS_PER_MS
 #define USUAL_BYTES (64u << 10)              /* of a stack; 512 KiB take 0.3 ms to copy */
 #define REMOTE_BYTES 0u                      /* the copy is the whole stack */
@@ -79,6 +80,8 @@ static int open_walker(struct thread_stacks *s, struct frames *frames, struct er
 	struct perf_walker *w = &s->walker;
 	int rc = proc_reader_new(NULL, &w->reader, err);
 
+	if (!rc)
+		proc_reader_set_answer(w->reader, ANSWER_NS);
 	if (!rc)
 		rc = unwinder_new(REMOTE_BYTES, &w->unwinder, err);
 	if (!rc)

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/os.h"
+#include "source/dotnet/untold.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -162,6 +163,63 @@ TEST(a_dynamic_method_has_no_samples_from_long_before_it)
 	frames_of(0x1010, 0x2100, NULL);
 	is_named(&out[0], "!App.Thrower.Throw");
 	now_ns = 800 * NS_PER_MS;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "?");
+}
+
+/* Its memory may have been another's, which was dropped before the runtime began to tell. */
+TEST(a_dynamic_method_has_no_samples_from_before_the_runtime_told_of_code)
+{
+	dotnet_program_tells(program, 2000);
+	now_ns = 3000;
+	learn_flagged(143, 0x1000, 1, "Throw");
+	now_ns = 2000;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
+	now_ns = 1999;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "?");
+}
+
+TEST(a_dynamic_method_whose_end_alone_is_told_was_there_before)
+{
+	dotnet_program_tells(program, 2000);
+	now_ns = 4000;
+	learn_flagged(144, 0x1000, 1, "First");
+	now_ns = 6000;
+	learn_flagged(143, 0x1000, 1, "Second");
+	now_ns = 3000;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.First");
+	now_ns = 1999;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "?");
+	now_ns = 8000;                               /* Second's end */
+	learn_flagged(144, 0x1000, 1, "Second");
+	now_ns = 9000;
+	learn_flagged(144, 0x1000, 1, "Third");
+	now_ns = 7000;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Second");
+	now_ns = 8500;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Third");
+}
+
+/* Of another thread: that the method was made is told after that it went. */
+TEST(a_dynamic_method_that_went_before_it_was_told_is_not_there_any_more)
+{
+	dotnet_program_tells(program, 1000);
+	now_ns = 3000;
+	learn_flagged(144, 0x1000, 1, "Throw");
+	now_ns = 2000;
+	learn_flagged(143, 0x1000, 1, "Throw");
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
+	now_ns = 3500;
+	frames_of(0x1010, 0x2100, NULL);
+	is_named(&out[0], "?");
+	now_ns = 1999;
 	frames_of(0x1010, 0x2100, NULL);
 	is_named(&out[0], "?");
 }
@@ -326,12 +384,11 @@ TEST(frames_of_samples_in_generated_code_get_their_names)
 
 	learn_method(143, 0x1000, "Throw");
 	settle(7, refs, 2, &e);                      /* whose module is not known yet */
-	assert_ptr_equal(e.stack_frames[0].object, jit);
+	is_named(&e.stack_frames[0], "?");
 	learn_module();
 	settle(7, refs, 2, &e);
 	is_named(&e.stack_frames[0], "Orders!App.Thrower.Throw");
-	assert_ptr_equal(e.stack_frames[1].object, jit);     /* unknown: as it was */
-	assert_int_equal(e.stack_frames[1].offset, 0x9000);
+	is_named(&e.stack_frames[1], "?");
 	settle(8, refs, 2, &e);                      /* another process */
 	assert_ptr_equal(e.stack_frames, refs);
 	object_drop(jit, 0);
@@ -363,31 +420,119 @@ TEST(frames_of_samples_in_precompiled_code_get_their_names)
 	object_drop(other, 0);
 }
 
-static bool named_late(const struct object *object, uint64_t offset)
+/* The frame of a sample at 0x1010. */
+static struct frame_ref sampled(struct object *jit, uint64_t time_ns)
 {
-	struct symbol symbol;
+	struct frame_ref ref = {.object = jit, .offset = 0x1010, .flags = FRAME_JIT};
+	struct event e;
 
-	return dotnet_stacks_late(stacks, object, offset, &symbol) &&
-	       strcmp(symbol.name, "App.Thrower.Throw") == 0 && symbol.offset == 0x1000;
+	now_ns = time_ns;
+	settle(7, &ref, 1, &e);
+	return *e.stack_frames;
 }
 
 TEST(what_was_sampled_before_it_was_told_gets_its_name_later)
 {
 	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
-	struct frame_ref ref = {.object = jit, .offset = 0x1010, .flags = FRAME_JIT};
-	struct event e;
+	struct frame_ref ref = sampled(jit, 1000);
+	struct symbol symbol;
 
-	settle(7, &ref, 1, &e);
-	assert_ptr_equal(e.stack_frames[0].object, jit);
-	assert_false(named_late(jit, 0x1010));
 	learn_method(143, 0x1000, "Throw");
-	assert_false(named_late(jit, 0x1010));       /* it would be "[jit]!App.Thrower.Throw" */
+	dotnet_stacks_look(stacks, NS_PER_SEC);
+	is_named(&ref, "?");                         /* it would be "[.net]!App.Thrower.Throw" */
 	learn_module();
-	assert_true(named_late(jit, 0x1010));
-	/* Other code was there too: nobody knows which one it was. */
-	learn_method(144, 0x1000, "Throw");
-	learn_method(143, 0x1000, "Throw");
-	assert_false(named_late(jit, 0x1010));
+	dotnet_stacks_look(stacks, 2 * NS_PER_SEC);
+	is_named(&ref, "Orders!App.Thrower.Throw");
+	assert_true(dotnet_stacks_late(stacks, ref.object, ref.offset, &symbol));
+	assert_string_equal(symbol.name, "App.Thrower.Throw");
+	/* Its name stays when the program has ended. */
+	dotnet_program_free(program, 3 * NS_PER_SEC);
+	program = NULL;
+	dotnet_stacks_look(stacks, 30 * NS_PER_SEC);
+	is_named(&ref, "Orders!App.Thrower.Throw");
+	object_drop(jit, 0);
+}
+
+/* 0x1010 is First until 2 s, Second from 3 s on; all of it is told at 4 s. */
+TEST(what_was_sampled_before_it_was_told_has_the_name_of_its_time)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref of[6];
+
+	dotnet_program_tells(program, 1000);
+	of[0] = sampled(jit, 900);                   /* it may be another one */
+	of[1] = sampled(jit, 1500 * NS_PER_MS);
+	of[2] = sampled(jit, 1999 * NS_PER_MS);
+	assert_int_equal(sampled(jit, 2001 * NS_PER_MS).offset, of[2].offset);
+	of[3] = sampled(jit, 2500 * NS_PER_MS);
+	of[4] = sampled(jit, 3500 * NS_PER_MS);
+	now_ns = 1000;
+	learn_flagged(143, 0x1000, 1, "First");
+	now_ns = 2 * NS_PER_SEC;
+	learn_flagged(144, 0x1000, 1, "First");
+	now_ns = 3 * NS_PER_SEC;
+	learn_flagged(143, 0x1000, 1, "Second");
+	dotnet_stacks_look(stacks, 3999 * NS_PER_MS);
+	is_named(&of[4], "?");                       /* events may be on their way */
+	dotnet_stacks_look(stacks, 5 * NS_PER_SEC);
+	is_named(&of[0], "?");
+	is_named(&of[1], "!App.Thrower.First");
+	is_named(&of[2], "?");                       /* of one place, and from both sides */
+	is_named(&of[3], "?");
+	is_named(&of[4], "!App.Thrower.Second");
+	of[5] = sampled(jit, 6 * NS_PER_SEC);
+	is_named(&of[5], "!App.Thrower.Second");
+	object_drop(jit, 0);
+}
+
+/* The runtime's own helpers; a map of the program's code may name them. */
+TEST(what_is_never_told_stays_as_it_was_after_10_seconds)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref ref;
+	uint64_t i;
+
+	for (i = 0; i < 200; i++) {
+		ref = sampled(jit, NS_PER_SEC + i * 50 * NS_PER_MS);
+		assert_ptr_not_equal(ref.object, jit);
+	}
+	ref = sampled(jit, 11 * NS_PER_SEC);
+	assert_ptr_equal(ref.object, jit);
+	assert_int_equal(ref.offset, 0x1010);
+	object_drop(jit, 0);
+}
+
+TEST(a_rundown_that_does_not_come_is_asked_for_again)
+{
+	unsigned n = 0;
+
+	while (dotnet_program_needs_rundown(program)) {
+		assert_false(dotnet_program_needs_rundown(program));
+		dotnet_program_no_rundown(program);
+		n++;
+	}
+	assert_int_equal(n, 5);
+}
+
+TEST(the_oldest_places_are_given_up_for_new_ones)
+{
+	struct object *jit = object_of(OBJECT_JIT, 7, "[jit]");
+	struct frame_ref first = sampled(jit, 1000), last = first;
+	struct event e;
+	uint64_t i;
+
+	for (i = 1; i <= DOTNET_UNTOLD_MAX; i++) {
+		last = (struct frame_ref){.object = jit, .offset = 0x10000 + i, .flags = FRAME_JIT};
+		settle(7, &last, 1, &e);
+		last = *e.stack_frames;
+	}
+	learn_module();
+	learn_method(143, 0x1000, "First");
+	learn_method(143, 0x10000 + DOTNET_UNTOLD_MAX, "Last");
+	for (i = 2; i < 40; i++)                     /* 512 places at once */
+		dotnet_stacks_look(stacks, i * NS_PER_SEC / 4);
+	is_named(&last, "Orders!App.Thrower.Last");
+	is_named(&first, "?");
 	object_drop(jit, 0);
 }
 
@@ -458,6 +603,9 @@ int main(void)
 		WITH_PROGRAM(a_dynamic_method_has_one_name),
 		WITH_PROGRAM(names_of_another_session_are_other_frames),
 		WITH_PROGRAM(a_dynamic_method_has_no_samples_from_long_before_it),
+		WITH_PROGRAM(a_dynamic_method_has_no_samples_from_before_the_runtime_told_of_code),
+		WITH_PROGRAM(a_dynamic_method_whose_end_alone_is_told_was_there_before),
+		WITH_PROGRAM(a_dynamic_method_that_went_before_it_was_told_is_not_there_any_more),
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
@@ -468,6 +616,10 @@ int main(void)
 		WITH_PROGRAM(frames_of_samples_in_generated_code_get_their_names),
 		WITH_PROGRAM(frames_of_samples_in_precompiled_code_get_their_names),
 		WITH_PROGRAM(what_was_sampled_before_it_was_told_gets_its_name_later),
+		WITH_PROGRAM(what_was_sampled_before_it_was_told_has_the_name_of_its_time),
+		WITH_PROGRAM(what_is_never_told_stays_as_it_was_after_10_seconds),
+		WITH_PROGRAM(the_oldest_places_are_given_up_for_new_ones),
+		WITH_PROGRAM(a_rundown_that_does_not_come_is_asked_for_again),
 		WITH_PROGRAM(code_of_a_program_that_has_ended_is_known_for_a_while),
 		WITH_PROGRAM(a_thousand_methods_in_any_order_are_found),
 		cmocka_unit_test(exceptions_that_a_runtime_wrote_have_stacks),
