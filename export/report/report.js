@@ -2,7 +2,7 @@ import { around, bucketAt, changed, counters, functions, hasManaged, kindOf } fr
 import { moduleOf, prepare } from "./data.js";
 import { secondsAt, sum, unpack, whens, whenText } from "./data.js";
 import { Flame, count, legend, percent } from "./flame.js";
-import { Timeline, brief } from "./timeline.js";
+import { Timeline, brief, megabytes } from "./timeline.js";
 import { makeEvents } from "./events.js";
 import { element, table } from "./table.js";
 
@@ -30,8 +30,9 @@ function start(data) {
     const all = state.from === 0 && state.to === data.buckets;
     const seconds = bucket => `${secondsAt(data, bucket).toFixed(3)} s`;
     const range = all ? "the whole window" : `${seconds(state.from)} to ${seconds(state.to)}`;
-    const cpu = data.unit_ns ? `, ${(whole() * data.unit_ns / 1e9).toFixed(2)} s of CPU time` : "";
-    return `${range}: ${count(whole())} ${data.unit}${cpu}`;
+    const also = data.unit_ns ? `, ${(whole() * data.unit_ns / 1e9).toFixed(2)} s of CPU time`
+                 : data.unit === "bytes" ? `, ${megabytes(whole())}` : "";
+    return `${range}: ${count(whole())} ${data.unit}${also}`;
   }
 
   function choose(from, to) {

@@ -11,7 +11,9 @@ export class Timeline {
   /** on: { range(from bucket, to bucket), said(text) } */
   constructor(canvas, data, on) {
     Object.assign(this, { canvas, data, on, from: 0, to: data.buckets, who: -1 });
-    this.counters = counters(data).slice(0, countersMost);
+    // Each process has its size: the lanes are of those that grew most.
+    const rank = c => c.name.endsWith(": RSS MB") ? c.max - c.min : Number.MAX_VALUE;
+    this.counters = counters(data).sort((a, b) => rank(b) - rank(a)).slice(0, countersMost);
     this.collections = collections(data);
     this.events = data.events.filter(e => !/\/GC\/|\/GC\w/.test(e[2]));
     let anchor = null;
@@ -75,7 +77,9 @@ export class Timeline {
     if (near)
       parts.push(`${near.kind} of ${((near.to - near.from) * 1000).toFixed(1)} ms in ${near.who}`);
     const event = this.events.find(v => Math.abs(v[0] / 1000 - seconds) <= close);
-    if (event) parts.push(`${event[2] || event[1]} ${event[4]}`);
+    // The name of a start or an end is its process's.
+    const named = event && event[2] && !/^(process|thread)-/.test(event[1]);
+    if (event) parts.push(`${named ? event[2] : event[1]} ${event[4]}`);
     this.on.said(parts.join("; "));
   }
 
@@ -127,7 +131,7 @@ export class Timeline {
       this.area(g, lane, y, most, columns, colour("--area"), colour("--line"));
       const own = Math.max(...lane.at);
       const peak = data.unit_ns ? (own * data.unit_ns / columnNs).toFixed(1) + " CPUs"
-                   : brief(own);
+                   : data.unit === "bytes" ? megabytes(own) : brief(own);
       const said = data.metric.endsWith("-net") ? "grew by " : "peak ";
       this.title(g, data.texts[data.name[lane.node]], said + peak, y);
       y += laneHeight + gap;
@@ -247,6 +251,9 @@ function fitted(g, text, room) {
   while (n > 1 && g.measureText(text.slice(0, n) + "…").width > room) n--;
   return text.slice(0, n) + "…";
 }
+
+/** As report --memory has them. */
+export const megabytes = bytes => `${(bytes / 1048576).toFixed(1)} MB`;
 
 export function brief(v) {
   const extreme = Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3);

@@ -62,6 +62,22 @@ static void offer_formats(struct completion *c)
 		offer(c, exporters[i]->name, strlen(exporters[i]->name), exporters[i]->summary);
 }
 
+/* PerfView's names of them begin with a capital letter. */
+static void offer_metrics(struct completion *c)
+{
+	unsigned i;
+
+	for (i = 0; i < STREAMS_MAX; i++) {
+		const struct stream_metric *m = &stream_metrics[i];
+
+		if (m->mark)
+			continue;
+		offer(c, m->name, strlen(m->name), m->what);
+		if (isupper((unsigned char)*c->typed) && m->perfview)
+			offer_choices(c, m->perfview);
+	}
+}
+
 /* Each name once. */
 static void offer_process(void *ctx, uint32_t pid, const struct process_names *names)
 {
@@ -122,6 +138,8 @@ static void offer_values(struct completion *c, const struct option_info *info)
 {
 	if (strcmp(info->name, "format") == 0)
 		offer_formats(c);
+	else if (strcmp(info->name, "metric") == 0)
+		offer_metrics(c);
 	else if (strcmp(info->value, "ID") == 0)
 		offer_incidents(c);
 	else if (strcmp(info->value, "NAME|PID") == 0)

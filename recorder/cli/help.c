@@ -86,6 +86,31 @@ static void put_formats(struct buf *out)
 	}
 }
 
+static void put_metrics(struct buf *out)
+{
+	static const char *const units[METRIC_UNITS] = {
+		[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_EVENTS] = "events"};
+	unsigned i;
+
+	buf_puts(out, "\n## Metrics, and PerfView's names of them\n\n"
+		      "| metric | what |\n|---|---|\n");
+	for (i = 0; i < STREAMS_MAX; i++) {
+		const struct stream_metric *m = &stream_metrics[i];
+		const char *at = m->perfview ? m->perfview : "";
+
+		if (m->mark)
+			continue;
+		buf_printf(out, "| `%s` | %s%s%s", m->name, units[m->unit], *m->what ? " " : "",
+			   m->what);
+		for (; *at; at += strcspn(at, "|"), at += *at == '|')
+			buf_printf(out, "%s \"%.*s\"", at == m->perfview ? "; PerfView's" : ",",
+				   (int)strcspn(at, "|"), at);
+		buf_puts(out, " |\n");
+	}
+	buf_puts(out, "\n`--metric` takes both, of any case: `--metric \"GC Heap Net Mem (Coarse "
+		      "Sampling) Stacks\"`.\n");
+}
+
 /* The topic's file, then what the tables know about the topic. */
 static void put_topic(struct buf *out, const char *topic)
 {
@@ -96,6 +121,8 @@ static void put_topic(struct buf *out, const char *topic)
 		buf_puts(out, "\n## Keys\n");
 		options_keys(out);
 	}
+	if (topic == topic_export)
+		put_metrics(out);
 	if (topic != topic_triggers)
 		return;
 	buf_puts(out, "\n## Grammar\n\n| rule | value |\n|---|---|\n");

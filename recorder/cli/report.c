@@ -386,7 +386,8 @@ static void put_head(const struct view *v)
 			   text_count(v->stream == STREAM_CPU ? h->samples : v->nsamples, n),
 			   v->whole / 1e9, stream_metrics[v->stream].what);
 	else if (stream_is_bytes(v->stream))
-		buf_printf(out, "; %.1f MB %s\n", v->whole / 1e6, stream_metrics[v->stream].what);
+		buf_printf(out, "; %.1f MB %s\n", v->whole / 1048576,
+			   stream_metrics[v->stream].what);
 	else
 		buf_printf(out, "; %s of %s\n", text_count((uint64_t)v->whole, n), v->o->metric);
 	if (v->stream >= STREAM_VM && v->stream <= STREAM_VM_PEAK && missing)

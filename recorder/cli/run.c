@@ -221,7 +221,8 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 			"started with MALLOC_CONF=prof:true,lg_prof_sample:19, which 'recorder "
 			"collect --from jeprof...heap' reads",
 		[HEAP_SAMPLER_TCMALLOC] = "; its tcmalloc has a profile of its own, where it is "
-			"started with TCMALLOC_SAMPLE_PARAMETER=524288",
+			"started with HEAPPROFILE=NAME, which 'recorder collect --from "
+			"NAME.0001.heap' reads",
 	};
 	enum heap_sampler is;
 	struct err why;

@@ -73,12 +73,12 @@ const char *event_kind_text(unsigned kind)
 }
 
 const struct stream_metric stream_metrics[STREAMS_MAX] = {
-	[STREAM_CPU] = {"cpu", UNIT_NS, "of CPU time", "cpu", "cpu-clock", .counted = true},
+	[STREAM_CPU] = {"cpu", UNIT_NS, "of CPU time", "cpu", "cpu-clock", "CPU", .counted = true},
 	[STREAM_OFF_CPU] = {"off-cpu", UNIT_NS, "off CPU", "off-cpu", "off-cpu",
 			    .counted = false},
 	[STREAM_ALLOC] = {"alloc", UNIT_BYTES, "allocated", "alloc_space", "alloc",
-			  .counted = true},
-	[STREAM_EVENT] = {"event", UNIT_EVENTS, "", "event", "event", .counted = true},
+			  "GC Heap Alloc Ignore Free|GC Heap Alloc", .counted = true},
+	[STREAM_EVENT] = {"event", UNIT_EVENTS, "", "event", "event", "Any", .counted = true},
 	[STREAM_RSS] = {"rss", UNIT_BYTES, "touched", "touched_space", "page-faults",
 			.counted = false},
 	[STREAM_RSS_NET] = {"rss-net", UNIT_BYTES, "touched and still there", "inuse_space",
@@ -87,20 +87,22 @@ const struct stream_metric stream_metrics[STREAMS_MAX] = {
 	[STREAM_HEAP] = {"heap", UNIT_BYTES, "allocated", "alloc_space", "heap",
 			 .counted = false},
 	[STREAM_HEAP_NET] = {"heap-net", UNIT_BYTES, "allocated and not freed", "inuse_space",
-			     "heap-net", .counted = false},
+			     "heap-net", "GC Heap Net Mem|Net OS Heap Alloc|OS Heap Alloc",
+			     .counted = false},
 	[STREAM_HEAP_MARK] = {"heap-mark", UNIT_EVENTS, "", "", "", .mark = true},
 	[STREAM_VM] = {"vm", UNIT_BYTES, "asked of the system", "vm_alloc", "vm", .view = true},
 	[STREAM_VM_NET] = {"vm-net", UNIT_BYTES, "asked of the system and kept", "vm_inuse",
-			   "vm-net", .view = true},
+			   "vm-net", "Net Virtual Alloc|VirtualAlloc", .view = true},
 	[STREAM_VM_PEAK] = {"vm-peak", UNIT_BYTES, "at the moment with most", "vm_peak",
 			    "vm-peak", .view = true},
 	[STREAM_HEAP_PEAK] = {"heap-peak", UNIT_BYTES, "at the moment with most", "peak_space",
 			      "heap-peak", .view = true},
 	[STREAM_IO_BYTES] = {"io-bytes", UNIT_BYTES, "read from and written to disks", "io",
 			     "io-bytes", .view = true},
-	[STREAM_IO_TIME] = {"io-time", UNIT_NS, "of disk time", "disk", "io-time", .view = true},
+	[STREAM_IO_TIME] = {"io-time", UNIT_NS, "of disk time", "disk", "io-time", "Disk I/O",
+			    .view = true},
 	[STREAM_FILE_BYTES] = {"file-bytes", UNIT_BYTES, "read and written by calls", "file",
-			       "file-bytes", .view = true},
+			       "file-bytes", "File I/O", .view = true},
 	[STREAM_FILE_TIME] = {"file-time", UNIT_NS, "of read and write calls", "file_io",
 			      "file-time", .view = true},
 };
@@ -110,12 +112,37 @@ const char *stream_text(unsigned stream)
 	return stream < STREAMS_MAX ? stream_metrics[stream].name : "?";
 }
 
+/* Of PerfView's name what says which view it is. */
+static size_t view_length(const char *name)
+{
+	size_t n = strcspn(name, "(");
+
+	while (n && name[n - 1] == ' ')
+		n--;
+	if (n > strlen(" Stacks") && !strncasecmp(name + n - strlen(" Stacks"), " Stacks",
+						  strlen(" Stacks")))
+		n -= strlen(" Stacks");
+	return n;
+}
+
+static bool is_view(const char *names, const char *name, size_t n)
+{
+	while (strcspn(names, "|") != n || strncasecmp(names, name, n) != 0) {
+		names += strcspn(names, "|");
+		if (!*names++)
+			return false;
+	}
+	return true;
+}
+
 enum stream stream_from_text(const char *name)
 {
+	size_t n = view_length(name);
 	unsigned i;
 
 	for (i = 0; i < STREAMS_MAX && !text_same_fold(name, stream_metrics[i].name); i++)
-		;
+		if (stream_metrics[i].perfview && is_view(stream_metrics[i].perfview, name, n))
+			break;
 	return (enum stream)i;
 }
 

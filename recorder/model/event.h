@@ -99,6 +99,8 @@ struct stream_metric {
 	enum metric_unit unit;
 	const char *what;                    /* after a number and its unit: "off CPU" */
 	const char *pprof, *perf;            /* a sample type's name, and a perf event's */
+	/* PerfView's names of its views of it, '|' between, or NULL; see stream_from_text() */
+	const char *perfview;
 	bool counted;      /* the number of samples says how much was recorded; else only weights */
 	bool mark;       /* incident_memory() reads and drops it: no reader of incidents sees it */
 	bool view;                           /* made for a view, never stored */
@@ -167,7 +169,11 @@ const char *loss_kind_text(unsigned kind);
 enum loss_kind loss_kind_from_text(const char *text);
 const char *stack_quality_text(unsigned quality);
 const char *event_kind_text(unsigned kind);
-/* The metric's name, "?" for what is none; unknown names, of any case, give STREAMS_MAX. */
+/*
+ * The metric's name, "?" for what is none. Back, of any case, also from PerfView's names, there
+ * with or without what stands in parentheses and "Stacks": "GC Heap Net Mem (Coarse Sampling)
+ * Stacks". Unknown names give STREAMS_MAX.
+ */
 const char *stream_text(unsigned stream);
 enum stream stream_from_text(const char *name);
 

@@ -513,8 +513,8 @@ const struct option_info option_table[] = {
 	 "by programs under --heap), heap-net (of these what was not freed), heap-peak (when the "
 	 "process had most), vm (bytes asked of the system, by --event kernel:VirtualAlloc), "
 	 "vm-net (of these what was kept), vm-peak (when the process had most), io-bytes and "
-	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all events "
-	 "with stacks), or those of one event or counter: cache-misses, event:GC/Start.",
+	 "io-time (disks), file-bytes and file-time (calls that read and write), event (all with "
+	 "stacks), or one event or counter: cache-misses, event:GC/Start. PerfView's names work.",
 	 OPTION_TEXT, GROUP_OUTPUT, SETS | IN(DIFF) | IN(RUN) | IN(FLEET), FIELD(metric)},
 	{"livestacks", NULL,
 	 "Folded: with offsets in functions, without threads, most frequent first, as LiveStacks.",

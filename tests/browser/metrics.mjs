@@ -18,7 +18,7 @@ try {
   await loaded;
   await page.waitForSelector("html[data-events=yes]");
   check("another_metric_has_its_own_sum",
-        (await text("time-said")) === "the whole window: 19,851,264 bytes",
+        (await text("time-said")) === "the whole window: 19,851,264 bytes, 18.9 MB",
         await text("time-said"));
   const first = await page.textContent("#functions tbody tr td:last-child");
   check("and_its_own_functions", first.endsWith("clr.dll"), first);

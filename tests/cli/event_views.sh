@@ -169,6 +169,8 @@ if [ -e "$trace" ]; then
 	check every_event_with_a_stack_is_a_sample sampled_as_in_the_trace
 	check allocations_have_their_bytes allocated_as_in_the_trace
 	check what_no_collection_found_dead_is_net kept_as_in_the_trace
+	check PerfViews_views_are_metrics cmp net.folded <("$RECORDER" export --store net.db -f \
+		--metric 'GC Heap Net Mem (Coarse Sampling) Stacks' 2>>err)
 	check stacks_of_one_event_are_a_metric sh -c '"$RECORDER" report --store net.db \
 		--metric Memory/HardFault 2>&1 | grep -q "153 of Memory/HardFault"'
 	check as_event_with_its_name sh -c '"$RECORDER" report --store net.db \

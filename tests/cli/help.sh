@@ -182,6 +182,7 @@ for shell in bash zsh fish; do
 	check "${shell}_completes_processes" completes $shell sleep export --process slee
 	check "${shell}_completes_choices" completes $shell never list --color ne
 	check "${shell}_completes_topics" completes $shell thread-time help thr
+	check "${shell}_completes_metrics" completes $shell heap-net export --metric heap-n
 	check "${shell}_completes_files" completes $shell a_file.conf collect --config a_f
 	check "${shell}_completes_incidents" completes $shell 1 show ''
 done

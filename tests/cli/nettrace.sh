@@ -32,3 +32,21 @@ check events_of_the_runtime_can_be_listed_with_their_fields \
 "$RECORDER" export --store b.db --metric event -f -o folded 2>err
 check their_stacks_are_in_the_flame_graph \
 	grep -q ';event!Exception/Start Newtonsoft.Json.JsonReaderException' folded
+
+# objects.nettrace: a program of .NET 8 that keeps 1,000 arrays of 1,000 bytes (1,024,000 bytes by
+# its own count) and drops 9,000; then one collection. Keywords GC, GCHeapSurvivalAndMovement, Jit
+# and Stack.
+objects=${gc%/*}/objects.nettrace
+"$RECORDER" collect --store d.db --from "$objects" 2>log
+bytes()                                  # METRIC FUNCTION
+{
+	"$RECORDER" export --store d.db --metric "$1" -f 2>>err |
+		awk -v f="$2" 'index($0, f) { n += $NF } END { printf "%d\n", n }'
+}
+all=$(bytes heap '')
+check all_that_is_allocated_is_10_000_arrays test "$all" -gt 10240000 -a "$all" -lt 10400000
+keep=$(bytes heap-net StartupHook.Keep)
+# 26 samples: 20 %, twice that here.
+check what_survives_is_in_use_by_who_allocated_it \
+	test "$keep" = "$(bytes heap StartupHook.Keep)" -a "$keep" -gt 614400 -a "$keep" -lt 1433600
+check what_does_not_was_allocated_only test "$(bytes heap-net StartupHook.Drop)" = 0

@@ -47,7 +47,7 @@ static void parse_all(const char *text, size_t n)
 	int (*const parsers[])(struct stack_list *, const char *, size_t, struct err *) = {
 		stack_list_speedscope, stack_list_perfview, stack_list_perf_script,
 		stack_list_folded, stack_list_perfview_json, stack_list_v8_profile,
-		stack_list_trace_events, stack_list_jemalloc};
+		stack_list_trace_events, stack_list_heap_profile};
 	struct err err;
 	size_t i;
 

@@ -61,6 +61,7 @@ lld                      command ld.lld
 # Optional; nothing fails without them.
 optional='
 linux-perf               command perf
+libgoogle-perftools4     path    /usr/lib/x86_64-linux-gnu/libtcmalloc.so.4
 libc6-dbg                path    /usr/lib/debug/.build-id
 chromium                 command chromium
 zsh                      command zsh

@@ -14,8 +14,9 @@
  * Java code and counts as the period that jdk.ActiveSetting tells, jdk.CPUTimeSample, which tells
  * its own, and jdk.ObjectAllocationSample in bytes. jdk.OldObjectSample is an object that has
  * outlived a collection, of STREAM_HEAP_NET. The JVM samples these by bytes
- * allocated, so each has the same part of the heap that the last collection left
- * (lastKnownHeapUsage), whatever the object's own size: shares are right, and the sum is the heap.
+ * allocated, so each has the same part of the heap that the last collection left, whatever the
+ * object's own size: shares are right, and the sum is the heap. jdk.GCHeapSummary tells it, else
+ * the youngest of the objects does (lastKnownHeapUsage).
  * Source: OpenJDK, jdk.jfr.internal.consumer and hotspot's jfr/leakprofiler.
  */
 #include "source/stackfile/stack_list.h"
@@ -87,7 +88,8 @@ struct reading {
 	uint32_t strings_room, classes_room, fields_room, constants_room;
 	struct table by_key;
 	uint64_t steps;                      /* values that may still be read; ends circles */
-	uint64_t heap_bytes;                 /* after the last collection */
+	uint64_t left_bytes, left_ticks;     /* by the last collection; 0 = not told */
+	uint64_t heap_bytes;                 /* the largest that an old object tells */
 	uint32_t nold, pid;                  /* nold: objects that were still there */
 	bool no_memory;
 	struct buf text;
@@ -583,6 +585,19 @@ static void read_sample(struct reading *r, struct value event, double weight, ui
 	stack_list_sample(r->l, &s);
 }
 
+/* What the last collection left. An old object tells it of when it was allocated. */
+static void read_heap(struct reading *r, struct value event)
+{
+	struct piece when = text_of(r, member(r, member(r, event, "when"), "when"));
+	uint64_t ticks = number_of(r, member(r, event, "startTime"));
+	uint64_t bytes = number_of(r, member(r, event, "heapUsed"));
+
+	if (is_text(when, "After GC") && ticks >= r->left_ticks && bytes < INT64_MAX) {
+		r->left_ticks = ticks;
+		r->left_bytes = bytes;
+	}
+}
+
 static void read_event(struct reading *r, uint32_t class, struct cursor c, bool settings)
 {
 	const struct jfr_class *k = &r->classes[class];
@@ -610,16 +625,19 @@ static void read_event(struct reading *r, uint32_t class, struct cursor c, bool 
 			r->heap_bytes = bytes;
 		r->nold++;
 		read_sample(r, event, 1, STREAM_HEAP_NET);
+	} else if (is_text(k->name, "jdk.GCHeapSummary")) {
+		read_heap(r, event);
 	}
 }
 
 static void share_heap(struct reading *r)
 {
+	uint64_t bytes = r->left_bytes ? r->left_bytes : r->heap_bytes;
 	uint32_t i;
 
-	for (i = 0; r->heap_bytes && i < r->l->nsamples; i++)
+	for (i = 0; bytes && i < r->l->nsamples; i++)
 		if (r->l->samples[i].stream == STREAM_HEAP_NET)
-			r->l->samples[i].weight = (double)r->heap_bytes / (double)r->nold;
+			r->l->samples[i].weight = (double)bytes / (double)r->nold;
 }
 
 enum pass {PASS_CONSTANTS, PASS_SETTINGS, PASS_SAMPLES};

@@ -107,6 +107,6 @@ int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct
 int stack_list_perfview_json(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_v8_profile(struct stack_list *l, const char *text, size_t n, struct err *err);
 int stack_list_trace_events(struct stack_list *l, const char *text, size_t n, struct err *err);
-int stack_list_jemalloc(struct stack_list *l, const char *text, size_t n, struct err *err);
+int stack_list_heap_profile(struct stack_list *l, const char *text, size_t n, struct err *err);
 /* With NULs in it: JDK Flight Recorder's. */
 int stack_list_jfr(struct stack_list *l, const char *bytes, size_t n, struct err *err);

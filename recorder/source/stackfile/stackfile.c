@@ -1,7 +1,8 @@
 /*
  * The source of files that have names instead of addresses: the text of perf script, folded stacks,
- * those of speedscope, PerfView, pprof, Chrome, V8 and Java; and of jemalloc, whose addresses the
- * symbol readers name. A file is read whole, its samples are sorted by time, and then delivered.
+ * those of speedscope, PerfView, pprof, Chrome, V8 and Java; and heap profiles of allocators, whose
+ * addresses the symbol readers name. A file is read whole, its samples are sorted by time, and then
+ * delivered.
  *
  * Frames keep their names: an object for each module and process of one's own, whose offsets are
  * numbers of frames. What the file does not tell is not made up, but for the time: folded stacks
@@ -27,6 +28,7 @@
 #define PPROF_FIRST_OF_GO 0x5a               /* the period's kind; of its heap profiles */
 #define JFR_MAGIC "FLR"                      /* and a NUL */
 #define JEMALLOC_HEAD "heap_v2/"
+#define TCMALLOC_HEAD "heap profile: "
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -156,8 +158,11 @@ static int load(struct stackfile *s, struct err *err)
 		rc = read_as(s, "a recording of JDK Flight Recorder", stack_list_jfr, at, text.len,
 			     err);
 	else if (strncmp(at, JEMALLOC_HEAD, strlen(JEMALLOC_HEAD)) == 0)
-		rc = read_as(s, "a heap profile of jemalloc", stack_list_jemalloc, at, text.len,
-			     err);
+		rc = read_as(s, "a heap profile of jemalloc", stack_list_heap_profile, at,
+			     text.len, err);
+	else if (strncmp(at, TCMALLOC_HEAD, strlen(TCMALLOC_HEAD)) == 0)
+		rc = read_as(s, "a heap profile of tcmalloc", stack_list_heap_profile, at,
+			     text.len, err);
 	else if (*at == PPROF_FIRST || (*at == PPROF_FIRST_OF_GO && memchr(at, 0, text.len)))
 		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
 	else if (memchr(at, 0, text.len))
@@ -171,6 +176,17 @@ static int load(struct stackfile *s, struct err *err)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* tcmalloc tells no devices: then it is that of the file with the same number that is there now. */
+static uint64_t device_of(const struct stack_list_frame *f)
+{
+	struct os_file_info info;
+
+	if (!f->is_address || f->place.dev || os_path_info(f->module, &info, NULL) != 0 ||
+	    info.ino != f->place.ino)
+		return f->place.dev;
+	return info.dev;
+}
+
 static int make_objects(struct stackfile *s)
 {
 	const struct stack_list *l = &s->list;
@@ -182,7 +198,7 @@ static int make_objects(struct stackfile *s)
 		const struct object_key key = {
 			.kind = f->flags & FRAME_KERNEL ? OBJECT_KERNEL
 				: f->flags & FRAME_JIT ? OBJECT_JIT : OBJECT_ELF,
-			.dev = f->place.dev, .ino = f->place.ino,
+			.dev = device_of(f), .ino = f->place.ino,
 			.path = *f->module ? f->module : "?"};
 
 		s->objects[i] = objects_get(s->cfg.frames, &key, 0);

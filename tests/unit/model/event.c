@@ -33,6 +33,25 @@ TEST(every_kind_quality_and_stream_has_a_text_of_its_own)
 		assert_true(strlen(stream_text(i)) > 1);
 }
 
+TEST(a_stream_is_read_back_from_its_text_and_from_names_of_PerfView)
+{
+	unsigned i;
+
+	for (i = 0; i < STREAMS_MAX; i++)
+		assert_int_equal(stream_from_text(stream_text(i)), i);
+	assert_int_equal(stream_from_text("GC Heap Alloc Ignore Free (Coarse Sampling) Stacks"),
+			 STREAM_ALLOC);
+	assert_int_equal(stream_from_text("gc heap net mem"), STREAM_HEAP_NET);
+	assert_int_equal(stream_from_text("GC Heap Net Mem (Coarse)"), STREAM_HEAP_NET);
+	assert_int_equal(stream_from_text("OS Heap Alloc Stacks"), STREAM_HEAP_NET);
+	assert_int_equal(stream_from_text("Net Virtual Alloc Stacks"), STREAM_VM_NET);
+	assert_int_equal(stream_from_text("CPU Stacks"), STREAM_CPU);
+	assert_int_equal(stream_from_text("GC Heap"), STREAMS_MAX);
+	assert_int_equal(stream_from_text("Stacks"), STREAMS_MAX);
+	assert_int_equal(stream_from_text("(Coarse)"), STREAMS_MAX);
+	assert_int_equal(stream_from_text(""), STREAMS_MAX);
+}
+
 TEST(numbers_beyond_the_last_have_a_text_too)
 {
 	assert_string_equal(loss_kind_text(LOSS_KINDS), "?");
@@ -122,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_loss_kind_is_read_back_from_its_text),
 		cmocka_unit_test(every_kind_quality_and_stream_has_a_text_of_its_own),
+		cmocka_unit_test(a_stream_is_read_back_from_its_text_and_from_names_of_PerfView),
 		cmocka_unit_test(numbers_beyond_the_last_have_a_text_too),
 		cmocka_unit_test(fields_are_found_by_name_whatever_the_case),
 		cmocka_unit_test(a_name_is_the_one_that_a_rule_means),
