@@ -27,12 +27,12 @@
 # all that may run beside others share (other programs, the builds of make check-asan and
 # check-tsan, make check-bare).
 #
-# A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load and chance
-# can disturb it. If it fails, it is run again at the end, alone, twice at most, and the last result
-# counts. That is reported with all that the failing run printed: "again tests/cli/X_linux.sh: N
-# failed at run 1". Nothing else is run again, because unit tests and scripts about files give the
-# same result each time; only a Windows program that printed nothing at all is: Wine did not start
-# it.
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
+# perf/live_linux; other load and chance can disturb it. If it fails, it is run again at the end,
+# alone, twice at most, and the last result counts. That is reported with all that the failing run
+# printed: "again tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit
+# tests and scripts about files give the same result each time; only a Windows program that printed
+# nothing at all is: Wine did not start it.
 #
 # A line ends in the time that a program took and the CPU time of its processes (without Wine's
 # server): a large difference is waiting.
@@ -161,7 +161,8 @@ run_one()
 	flock 9
 	# A test program begins with a line of cmocka's: without one Wine did not start it.
 	if [ "$failed" != 0 ] && [ "${RUN:=1}" -lt 3 ] &&
-		[[ $name == tests/cli/*_linux.sh || ($name == *.exe && ! -s $log) ]]; then
+		[[ $name == tests/cli/*_linux.sh || $name == */live_linux ||
+			($name == *.exe && ! -s $log) ]]; then
 		echo "again $name: $failed failed at run $RUN${verdict:+: $verdict}"
 		show_log "$log"
 		echo "$name" >>"$WORK/again.$RUN"
@@ -229,6 +230,7 @@ for program in "$@"; do
 	else
 		scripts+=("$program")
 	fi ;;
+	*/live_linux) scripts+=("$program") ;;
 	*) programs+=("$program") ;;
 	esac
 	case $program in
@@ -247,7 +249,7 @@ flock -s 7
 # Scripts wait for half of their time: beside them runs a third, in what they leave.
 jobs=${JOBS:-2}
 if [ ${#scripts[@]} -gt 0 ] && [ ${#programs[@]} -gt 0 ]; then
-	several 1 nice -n 10 -- "${programs[@]}" & third=$!
+	several 1 nice -n 5 -- "${programs[@]}" & third=$!
 	several "$jobs" -- "${scripts[@]}"
 	wait $third
 	third=
