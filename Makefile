@@ -280,7 +280,7 @@ $(BUILD)/headers:
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
         check-tsan check-bare check-vm bench bench-strict bench-compare bench-stacks \
-        bench-beside bench-heap bench-service fuzz fuzz-coverage \
+        sanitized bench-beside bench-heap bench-service fuzz fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
@@ -330,16 +330,25 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 whole = $(patsubst %,build/$(1)/%,recorder librecorder-heap.so programs/burn programs/hop_linux \
         programs/flood_linux programs/dotnet_flood_linux programs/hsperf_flood_linux)
 
+# A build that leaves the machine to tests that must run alone: tests/run.sh.
+beside = mkdir -p build && flock -s build/quiet.lock $(MAKE)
+
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
+build_asan = $(beside) VARIANT=asan goals GOALS='$(asan_programs) $(call whole,asan)'
 check-asan: deps ## unit tests, fuzz corpora and a recording under the address, undefined sanitizers
-	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs) $(call whole,asan)'
+	$(Q)$(build_asan)
 	@BUILD=build/asan tests/run.sh $(asan_programs) tests/cli/whole_linux.sh
 
 tsan_tests    = model/ring model/queue symbol/worker engine/engine engine/file engine/load
 tsan_programs = $(foreach t,$(tsan_tests),$(call built,tsan,$(t)))
+build_tsan = $(beside) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,tsan)'
 check-tsan: deps ## ring, queue and engine tests, a recording under the thread sanitizer
-	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,tsan)'
+	$(Q)$(build_tsan)
 	@BUILD=build/tsan tests/run.sh $(tsan_programs) tests/cli/whole_linux.sh
+
+sanitized: # what these two run
+	+$(Q)$(build_asan)
+	+$(Q)$(build_tsan)
 
 check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh
 	@tests/support/check_bare.sh

@@ -19,19 +19,26 @@
 #                                 "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
-# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Two run at a time, but a
-# script with a line "# alone: WHY" has the machine to itself. From outside: BUILD (for RECORDER),
-# TIME_LIMIT, JOBS.
+# limit is 240 s; a script sets another by a line "# time limit: SECONDS". From outside: BUILD (for
+# RECORDER), TIME_LIMIT, JOBS.
 #
-# A live script, tests/cli/X_linux.sh, records this machine while it runs, and other load and chance
-# can disturb it. If it fails, it is run again at the end, alone, twice at most, and the last result
-# counts. That is reported with all that the failing run printed: "again tests/cli/X_linux.sh: N
-# failed at run 1". Nothing else is run again, because unit tests and scripts about files give the
-# same result each time; only a Windows program that printed nothing at all is: Wine did not start
-# it.
+# Two run at a time, and a third program beside two scripts. A script with a line "# alone: WHY" has
+# the machine to itself, and so has one of a sanitized recorder: it holds build/quiet.lock, which
+# all that may run beside others share (other programs, the builds of make check-asan and
+# check-tsan, make check-bare).
 #
-# Last lines: "N programs were run again" if any were; "N passed, N failed, N skipped". Exit: 1 if
-# any failed or none passed.
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
+# perf/live_linux; other load and chance can disturb it. If it fails, it is run again at the end,
+# alone, twice at most, and the last result counts. That is reported with all that the failing run
+# printed: "again tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit
+# tests and scripts about files give the same result each time; only a Windows program that printed
+# nothing at all is: Wine did not start it.
+#
+# A line ends in the time that a program took and the CPU time of its processes (without Wine's
+# server): a large difference is waiting.
+#
+# Last lines, of many programs: the ten that took longest; "N programs were run again" if any were;
+# "N passed, N failed, N skipped". Exit: 1 if any failed or none passed.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -106,8 +113,8 @@ read_replay()
 run_one()
 {
 	local name=${1#"$TOP"/} dir=$WORK/dir.$BASHPID log=$WORK/log.$BASHPID
-	local limit=${TIME_LIMIT:-240} reader=read_cmocka command verdict='' start rc
-	local passed failed skipped whole skips
+	local limit=${TIME_LIMIT:-240} reader=read_cmocka command verdict='' rc
+	local passed failed skipped whole skips seconds cpu TIMEFORMAT='%R %U %S'
 
 	command=("$TOP/$name")
 	case $name in
@@ -132,13 +139,13 @@ run_one()
 	local -x ASAN_OPTIONS
 	ASAN_OPTIONS=$(asan_options "$name")
 	mkdir -p "$dir"
-	start=$EPOCHREALTIME
-	if [ $reader = read_script ]; then
+	{ time if [ $reader = read_script ]; then
 		(cd "$dir" && TMP=$dir exec timeout -k 5 "$limit" "${command[@]}")
 	else
 		(cd "$TOP" && TEST_TMP=$dir exec timeout -k 5 "$limit" "${command[@]}")
-	fi </dev/null >"$log" 2>&1
+	fi </dev/null >"$log" 2>&1; } 2>"$log.time"
 	rc=$?
+	read -r seconds cpu < <(tail -n 1 "$log.time" | awk '{ print $1, $2 + $3 }')
 	rm -rf "$dir" 2>/dev/null            # what is written even now goes with $WORK
 
 	{ read -r passed failed skipped whole; skips=$(cat); } < <(tr -d '\r' <"$log" | $reader)
@@ -154,17 +161,17 @@ run_one()
 	flock 9
 	# A test program begins with a line of cmocka's: without one Wine did not start it.
 	if [ "$failed" != 0 ] && [ "${RUN:=1}" -lt 3 ] &&
-		[[ $name == tests/cli/*_linux.sh || ($name == *.exe && ! -s $log) ]]; then
+		[[ $name == tests/cli/*_linux.sh || $name == */live_linux ||
+			($name == *.exe && ! -s $log) ]]; then
 		echo "again $name: $failed failed at run $RUN${verdict:+: $verdict}"
 		show_log "$log"
 		echo "$name" >>"$WORK/again.$RUN"
 		return
 	fi
-	echo "$passed $failed $skipped" >>"$WORK/totals"
-	printf '%-4s %-46s %4d passed %3d failed %3d skipped %6.1f s%s\n' \
+	echo "$passed $failed $skipped $seconds $cpu $name" >>"$WORK/totals"
+	printf '%-4s %-46s %4d passed %3d failed %3d skipped %6.1f s %6.1f s CPU%s\n' \
 		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" \
-		"$passed" "$failed" "$skipped" \
-		"$(echo "$start $EPOCHREALTIME" | awk '{ print $2 - $1 }')" "${verdict:+: $verdict}"
+		"$passed" "$failed" "$skipped" "$seconds" "$cpu" "${verdict:+: $verdict}"
 	[ -z "$skips" ] || sed 's/^/       /' <<<"$skips"
 	[ "$failed" = 0 ] || show_log "$log"
 	rm -f "$log"
@@ -177,18 +184,34 @@ show_log()
 	tail -n 400 "$1" | tr -d '\r' | sed 's/^/     | /'
 }
 
+# several COUNT [COMMAND...] -- PROGRAM...: run so many at a time, by the command.
+several()
+{
+	local count=$1 by=()
+	shift
+	while [ "$1" != -- ]; do
+		by+=("$1")
+		shift
+	done
+	shift
+	[ $# = 0 ] || printf '%s\0' "$@" |
+		xargs -0 -n 1 -P "$count" "${by[@]}" "$0" --one 7>&- 8>&-
+}
+
 if [ "${1:-}" = --one ]; then
+	[ ! -e "$WORK/stop" ] || exit 255            # ends xargs
 	run_one "$2"
 	exit 0
 fi
 
 # ---- all of them ---------------------------------------------------------------------------------
 
-wine=
+wine= third=
 WORK=$(mktemp -d)
 export WORK
 finish()
 {
+	[ ! "$third" ] || { touch "$WORK/stop" && wait "$third"; }
 	# Another run in this clone may be using the server; the last one ends it.
 	if [ "$wine" ] && flock -x -n 8; then
 		"$TOP/tests/support/wine.sh" stop
@@ -202,31 +225,48 @@ trap 'exit 130' INT TERM
 scripts=() programs=() alone=()
 for program in "$@"; do
 	case $program in
-	*.sh) grep -q '^# alone: ' "$program" && alone+=("$program") || scripts+=("$program") ;;
+	*.sh) if [[ $BUILD =~ /[at]san$ ]] || grep -q '^# alone: ' "$program"; then
+		alone+=("$program")
+	else
+		scripts+=("$program")
+	fi ;;
+	*/live_linux) scripts+=("$program") ;;
 	*) programs+=("$program") ;;
 	esac
 	case $program in
 	*.exe | *.sh) wine=$WINE_RUN ;;
 	esac
 done
+mkdir -p "$TOP/build"
 if [ "$wine" ]; then
 	exec 8>>"$TOP/build/deps/wine.lock"
 	flock -s 8
 	"$TOP/tests/support/wine.sh" start 8>&-
 fi
 
-# Start the long ones first, so that both CPUs are busy until the end.
-[ $((${#scripts[@]} + ${#programs[@]})) = 0 ] ||
-	printf '%s\0' "${scripts[@]}" "${programs[@]}" |
-	xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
+exec 7>>"$TOP/build/quiet.lock"
+flock -s 7
+# Scripts wait for half of their time: beside them runs a third, in what they leave.
+jobs=${JOBS:-2}
+if [ ${#scripts[@]} -gt 0 ] && [ ${#programs[@]} -gt 0 ]; then
+	several 1 nice -n 5 -- "${programs[@]}" & third=$!
+	several "$jobs" -- "${scripts[@]}"
+	wait $third
+	third=
+else
+	several "$jobs" -- "${scripts[@]}" "${programs[@]}"
+fi
+flock -u 7
+[ ${#alone[@]} = 0 ] && [ ! -e "$WORK/again.1" ] || flock -x 7
 for script in "${alone[@]}"; do
-	"$0" --one "$script" 8>&-
+	"$0" --one "$script" 7>&- 8>&-
 done
 for run in 2 3; do
 	[ ! -e "$WORK/again.$((run - 1))" ] || while read -r program; do
-		RUN=$run "$0" --one "$program" 8>&-
+		RUN=$run "$0" --one "$program" 7>&- 8>&-
 	done <"$WORK/again.$((run - 1))"
 done
+exec 7>&-
 
 read -r passed failed skipped < <(
 	awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$WORK/totals"
@@ -236,6 +276,14 @@ if [ "$lost" != 0 ]; then
 	echo "run.sh: $lost programs left no result"
 	failed=$((failed + lost))
 fi
+[ $# -le 10 ] || {
+	echo 'the longest:'
+	sort -k4,4rn "$WORK/totals" | head -n 10 |
+		awk '{ printf "  %6.1f s %6.1f s CPU  %s\n", $4, $5, $6 }'
+	awk -v wall=$SECONDS '{ s += $4; cpu += $5 } END {
+		printf "all in %d s: programs that took %d s and %d s of CPU\n", wall, s, cpu }' \
+		"$WORK/totals"
+}
 [ ! -e "$WORK/again.1" ] || echo "$(wc -l <"$WORK/again.1") programs were run again"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

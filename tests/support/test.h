@@ -18,4 +18,14 @@
 
 #include <cmocka.h>
 
+/*
+ * Of the steps of a long walk, every nth where each is slow, under the sanitizers and Wine: the
+ * Linux program of `make check` takes them all.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(_WIN32)
+#define EVERY(n) (n)
+#else
+#define EVERY(n) 1
+#endif
+
 #define TEST(name) static void name(void **state __attribute__((unused)))

@@ -310,7 +310,7 @@ TEST(a_power_cut_costs_at_most_the_transaction_that_was_open)
 
 	snprintf(image, sizeof(image), "%s", tmp_path("redo-image"));
 	assert_int_equal(os_mkdirs(image, NULL), 0);
-	for (seed = 1; seed <= CUTS; seed++) {
+	for (seed = 1; seed <= CUTS; seed += EVERY(7)) {
 		fresh("redo-power.db");
 		bad_disk_install();
 		bad_disk_watch();
