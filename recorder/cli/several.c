@@ -17,7 +17,7 @@
 bool cmd_several(const struct options *o)
 {
 	return o->ids.n > 1 || o->all_incidents || o->rule_text || o->more_stores.n ||
-	       (o->host && !o->ids.n);
+	       o->group_id || (o->host && !o->ids.n);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -39,6 +39,7 @@ static bool is_chosen(const struct choosing *c, const struct incident_head *h)
 		;
 	return (!c->ids->n || i < c->ids->n) && h->trigger_wall_ns >= c->since_wall_ns &&
 	       (!c->o->host || (h->host && text_same_fold(h->host, c->o->host))) &&
+	       (!c->o->group_id || incident_is_of_group(h, c->o->group_id)) &&
 	       (!rule || (h->rule && text_has_fold(h->rule, rule)) ||
 		(h->reason && text_has_fold(h->reason, rule)));
 }
@@ -157,7 +158,9 @@ static int gather(void *ctx, const char *store, struct incident *in, struct err 
 	buf_printf(&name, "Incident %" PRId64, in->head.id);
 	if (in->head.rule && strcmp(in->head.rule, "file") == 0)
 		buf_printf(&name, ": %s", in->head.reason ? in->head.reason : "?");
-	if (g->o->more_stores.n)
+	if (g->o->group_id)
+		buf_printf(&name, " of %s", in->head.host ? in->head.host : "?");
+	else if (g->o->more_stores.n)
 		buf_printf(&name, " of %s", os_base_name(store));
 	rc = buf_check(&name, "an incident's name", err);
 	if (!rc)

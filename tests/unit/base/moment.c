@@ -163,7 +163,8 @@ static void a_line_without_a_date_has_no_time(void **state)
 
 static void a_duration_is_a_number_with_a_unit(void **state)
 {
-	static const char *const wrong[] = {"", "d", "7x", "7d ", " 7d", "0x7", "inf", "7 d", "1h30m"};
+	static const char *const wrong[] = {"", "d", "7x", "7d ", " 7d", "0x7", "inf",
+					  "7 d", "1h30m"};
 	double s = 0;
 	unsigned i;
 
