@@ -212,6 +212,12 @@ static int ask_incident(struct peer *p, struct parcel *parcel, struct err *err)
 	    !json_number(json_member(all, "incident"), &id) || id < 1)
 		return err_set(err, ERR_FORMAT, "%s made no incident: %.200s",
 			       buf_text(&p->t->name), buf_text(&p->a->body));
+	/* All machines may have the same targets, themselves among them. */
+	if (parcel->head->host && strcmp(buf_text(&p->host), parcel->head->host) == 0 &&
+	    (int64_t)id == parcel->head->id) {
+		parcel->left = true;
+		return 0;
+	}
 	buf_printf(&parcel->remark, "incident %.0f of ", id);
 	utf8_put_clean(&parcel->remark, buf_text(&p->host), p->host.len, 100);
 	buf_printf(&parcel->remark, " (%s) has the same window; its clock is ",
