@@ -170,6 +170,23 @@ static void put_hosts(const struct group *g, struct sheet *p)
 	}
 }
 
+/* A line each: they tell the clocks. */
+static void put_remarks(struct sheet *p, const char *at)
+{
+	struct buf line = {0};
+	size_t n;
+
+	if (at)
+		sheet_put(p, SHEET_PLAIN, "\n");
+	for (; at && *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		buf_reset(&line);
+		buf_put(&line, at, n);
+		sheet_text_line(p, "Remark", buf_text(&line));
+	}
+	buf_free(&line);
+}
+
 static double largest_share(const struct group *g, uint32_t name)
 {
 	double most = -1;
@@ -259,8 +276,7 @@ int cmd_show_group(const struct options *o, struct err *err)
 	if (!rc) {
 		put_hosts(&g, &sheet);
 		for (i = 0; !o->json && i < g.n; i++)
-			if (g.hosts[i].head.remarks)
-				sheet_text_line(&sheet, "\nRemarks", g.hosts[i].head.remarks);
+			put_remarks(&sheet, g.hosts[i].head.remarks);
 		put_functions(&g, &sheet);
 		if (g.left_out)
 			cmd_note("%u more incidents of the group are left out", g.left_out);

@@ -227,7 +227,11 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 	}
 	if (note.state != SHIP_WAITING)
 		l->before.failures = 0;
-	if (!noted && p->remark.len)
+	/* Asked again, it says the same, but for the clock. */
+	buf_reset(&said);
+	buf_put(&said, buf_text(&p->remark), strcspn(buf_text(&p->remark), ";"));
+	if (!noted && said.len && !(p->head->remarks &&
+				    strstr(p->head->remarks, buf_text(&said))))
 		add_remark(r, p, now);
 	buf_free(&said);
 	buf_free(&what);

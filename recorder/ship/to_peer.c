@@ -180,9 +180,10 @@ static void put_question(const struct peer *p, const struct incident_head *h, st
 	buf_puts(&reason, "; that clock is ");
 	put_ahead(-p->ahead_ns, p->within_ns, "ours", &reason);
 	json_open(&j, '{');
-	put_moment(&j, "from", p, h, h->t0_ns);
+	/* What is recorded may end before the trigger, or begin after it. */
+	put_moment(&j, "from", p, h, h->t0_ns < h->trigger_ns ? h->t0_ns : h->trigger_ns);
 	put_moment(&j, "at", p, h, h->trigger_ns);
-	put_moment(&j, "to", p, h, h->t1_ns);
+	put_moment(&j, "to", p, h, h->t1_ns > h->trigger_ns ? h->t1_ns : h->trigger_ns);
 	json_key_str(&j, "group", h->uuid);
 	json_key_str(&j, "reason", buf_text(&reason));
 	json_close(&j, '}');
