@@ -213,38 +213,33 @@ static bool is_true(struct json_value all, const char *key)
 /* A window that was asked for; its moments are those of our wall clock. */
 struct wanted {
 	uint64_t from_ns, at_ns, to_ns;
+	char from[100], at[100], to[100];    /* as they were asked for; "" = not said */
 	char group[40], reason[REASON_BYTES];
 };
 
 static int keep_group(struct desk *d, struct wanted *w, unsigned *status, int64_t *id,
 		      struct err *err);
 
-static int read_window(struct json_value all, uint64_t now_ns, struct wanted *out, struct err *err)
+static int read_window(struct wanted *w, uint64_t now_ns, struct err *err)
 {
-	char from[100], at[100], to[100];
-	int rc;
+	int rc = moment_parse(*w->from ? w->from : "-120s", now_ns, 0, &w->from_ns, err);
 
-	text_of(all, "from", from, sizeof(from));
-	text_of(all, "at", at, sizeof(at));
-	text_of(all, "to", to, sizeof(to));
-	rc = moment_parse(*from ? from : "-120s", now_ns, 0, &out->from_ns, err);
 	if (!rc)
-		rc = moment_parse(*to ? to : "now", now_ns, out->from_ns, &out->to_ns, err);
-	out->at_ns = out->to_ns;
-	if (!rc && *at)
-		rc = moment_parse(at, now_ns, out->from_ns, &out->at_ns, err);
-	if (!rc && (out->at_ns < out->from_ns || out->at_ns > out->to_ns))
+		rc = moment_parse(*w->to ? w->to : "now", now_ns, w->from_ns, &w->to_ns, err);
+	w->at_ns = w->to_ns;
+	if (!rc && *w->at)
+		rc = moment_parse(w->at, now_ns, w->from_ns, &w->at_ns, err);
+	if (!rc && (w->at_ns < w->from_ns || w->at_ns > w->to_ns))
 		rc = err_set(err, ERR_USAGE, "\"at\" is not between \"from\" and \"to\"");
 	return rc;
 }
 
-static void take_window(struct desk *d, struct json_value all, struct wanted *w,
-			struct answer *out)
+static void take_window(struct desk *d, struct wanted *w, struct answer *out)
 {
 	unsigned status = 201;
 	struct err err = {0};
 	int64_t id = 0;
-	int rc = read_window(all, os_wall_ns(), w, &err);
+	int rc = read_window(w, os_wall_ns(), &err);
 
 	if (!rc && *w->group)
 		rc = keep_group(d, w, &status, &id, &err);
@@ -292,14 +287,17 @@ void post_snapshot(struct desk *d, const struct request *r, struct answer *out)
 	}
 	text_of(all, "reason", w.reason, sizeof(w.reason));
 	text_of(all, "group", w.group, sizeof(w.group));
+	text_of(all, "from", w.from, sizeof(w.from));
+	text_of(all, "at", w.at, sizeof(w.at));
+	text_of(all, "to", w.to, sizeof(w.to));
 	if (!*w.reason)
 		strcpy(w.reason, "requested over HTTP");
 	if (*w.group && !uuid_is(w.group)) {
 		answer_text(out, 400, "\"group\" is the uuid of an incident");
 		return;
 	}
-	if (json_member(all, "from").at || json_member(all, "to").at || *w.group) {
-		take_window(d, all, &w, out);
+	if (*w.from || *w.to || *w.group) {
+		take_window(d, &w, out);
 		return;
 	}
 	rc = ask_snapshot(d, w.reason, &said, &err);
