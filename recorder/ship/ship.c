@@ -207,7 +207,7 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		tell(r, true, l, buf_text(&what), note.answer);
 	} else if (note.state == SHIP_WAITING) {
 		if (p->asked)
-			buf_puts(&what, "is not sent: ");
+			buf_puts(&what, "is not sent yet: ");
 		else
 			buf_printf(&what, "is not sent yet, and tried again in %" PRIu64 " s: ",
 				   seconds);
