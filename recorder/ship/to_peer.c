@@ -155,7 +155,9 @@ static int measure_clock(struct peer *p, struct err *err)
 /* "3.000123 s ahead of" */
 static void put_ahead(double ahead_ns, double within_ns, const char *other, struct buf *out)
 {
-	buf_printf(out, "%.6f s %s %s, to within %.6f s", (ahead_ns < 0 ? -ahead_ns : ahead_ns) / 1e9,
+	double apart_ns = ahead_ns < 0 ? -ahead_ns : ahead_ns;
+
+	buf_printf(out, "%.6f s %s %s, to within %.6f s", apart_ns / 1e9,
 		   ahead_ns < 0 ? "behind" : "ahead of", other, within_ns / 1e9);
 }
 
