@@ -432,6 +432,7 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 		 struct err *err)
 {
 	struct window w = {.from_ns = keep->from_ns, .to_ns = keep->to_ns};
+	const char *into = keep->into ? keep->into : store_path;
 	struct incident in = {0};
 	struct store *to = NULL;
 	int rc = find_files(store_path, &w, err);
@@ -440,10 +441,11 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 		rc = nothing_there(store_path, &w, err);
 	if (!rc)
 		rc = fill_keep(&w, keep, &in, err);
-	if (!rc)
-		rc = store_open(keep->into ? keep->into : store_path, STORE_EDIT, &to, err);
-	if (rc == ERR_NOT_FOUND)
-		rc = store_open(keep->into ? keep->into : store_path, STORE_RECORD, &to, err);
+	if (!rc) {
+		rc = store_open(into, STORE_EDIT, &to, err);
+		if (rc == ERR_NOT_FOUND)
+			rc = store_open(into, STORE_RECORD, &to, err);
+	}
 	if (!rc)
 		rc = put_window(to, &w, &in.head, err);
 	if (rc && to && in.head.id)

@@ -12,7 +12,7 @@
 
 static const char *const state_texts[] = {
 	[SHIP_WAITING] = "waiting", [SHIP_SENT] = "sent", [SHIP_REFUSED] = "refused",
-	[SHIP_LOST] = "lost",
+	[SHIP_LOST] = "lost", [SHIP_LEFT] = "left",
 };
 
 static int make_table(struct store *s, struct err *err)
@@ -171,7 +171,8 @@ int store_ship_state(struct store *s, const char *target, struct ship_state *out
 	struct query q = db_query(s, "SELECT coalesce(sum(state='waiting'), 0),"
 				  " coalesce(sum(state='sent'), 0),"
 				  " coalesce(sum(state='refused'), 0),"
-				  " coalesce(sum(state='lost'), 0), max(iif(uuid='', tries, 0)),"
+				  " coalesce(sum(state='lost'), 0),"
+				  " coalesce(sum(state='left'), 0), max(iif(uuid='', tries, 0)),"
 				  " max(iif(uuid='', due_wall_ns, 0)),"
 				  " max(iif(uuid='', answer, NULL)) FROM ship WHERE target=?",
 				  ARGS(arg_text(target)), err);
@@ -183,9 +184,9 @@ int store_ship_state(struct store *s, const char *target, struct ship_state *out
 		return rc;
 	for (i = 0; i < SHIP_STATES; i++)
 		out->n[i] = column_u64(&q, i);
-	out->failures = (uint32_t)column_int(&q, 4);
-	out->due_wall_ns = column_u64(&q, 5);
-	answer = column_text(&q, 6);
+	out->failures = (uint32_t)column_int(&q, SHIP_STATES);
+	out->due_wall_ns = column_u64(&q, SHIP_STATES + 1);
+	answer = column_text(&q, SHIP_STATES + 2);
 	snprintf(out->answer, sizeof(out->answer), "%s", answer ? answer : "");
 	query_reset(&q);
 	return 0;

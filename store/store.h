@@ -240,9 +240,9 @@ int store_copy_to_file(struct store *from, int64_t id, const char *path, struct 
 /*
  * What `recorder ship` remembers, by a target's name (STORE_EDIT). Incidents that are complete wait
  * for each target until they are sent, or refused for good; lost are those that retention deleted
- * before.
+ * before; left are those that are not for this target.
  */
-enum ship_result {SHIP_WAITING, SHIP_SENT, SHIP_REFUSED, SHIP_LOST, SHIP_STATES};
+enum ship_result {SHIP_WAITING, SHIP_SENT, SHIP_REFUSED, SHIP_LOST, SHIP_LEFT, SHIP_STATES};
 
 struct ship_note {
 	const char *uuid;

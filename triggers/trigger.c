@@ -41,16 +41,40 @@ const struct trigger_ops *trigger_kind(const char *name)
 	return NULL;
 }
 
-#define STACKS_KEY ";Stacks"
-
-/* Where ";Stacks" or ";Stacks=PROCESS" ends a specification; NULL = it does not. */
-static char *find_stacks(char *spec)
+/*
+ * Cut ";KEY" or ";KEY=VALUE" from the end of a specification. returns the value, "" = without one;
+ * NULL = it does not end so.
+ */
+static const char *take_end(char *spec, const char *key)
 {
-	char *at = strrchr(spec, ';');
+	char *at = strrchr(spec, ';'), *value;
 
-	if (!at || strncasecmp(at, STACKS_KEY, strlen(STACKS_KEY)) != 0)
+	if (!at || strncasecmp(at + 1, key, strlen(key)) != 0)
 		return NULL;
-	return strchr("=", at[strlen(STACKS_KEY)]) ? at : NULL;
+	value = at + 1 + strlen(key);
+	if (*value && *value != '=')
+		return NULL;
+	*at = '\0';
+	return *value ? value + 1 : value;
+}
+
+/* What every kind may end in, in any order. */
+static void take_ends(struct trigger *t, char *spec)
+{
+	const char *value;
+	bool more;
+
+	do {
+		more = false;
+		if (!t->stacks && (value = take_end(spec, "Stacks"))) {
+			t->stacks = value;
+			more = true;
+		}
+		if (!t->peers && (value = take_end(spec, "Peers"))) {
+			t->peers = value;
+			more = true;
+		}
+	} while (more);
 }
 
 int trigger_open(const struct trigger_ops *ops, const char *spec, const struct trigger_env *env,
@@ -59,7 +83,7 @@ int trigger_open(const struct trigger_ops *ops, const char *spec, const struct t
 	const char *title = ops->title ? ops->title : "";
 	size_t nspec = strlen(spec);
 	struct trigger *t = calloc(1, ops->bytes + strlen(title) + 2 * (nspec + 2));
-	char *shown, *text, *stacks;
+	char *shown, *text;
 	int rc;
 
 	if (!t)
@@ -68,18 +92,16 @@ int trigger_open(const struct trigger_ops *ops, const char *spec, const struct t
 	sprintf(shown, "%s%s%s", title, *title && nspec ? ":" : "", spec);
 	text = shown + strlen(shown) + 1;
 	strcpy(text, spec);
-	stacks = find_stacks(text);
-	if (stacks) {
-		*stacks = '\0';
-		stacks += strlen(STACKS_KEY);
-		t->stacks = *stacks ? stacks + 1 : stacks;
-	}
+	take_ends(t, text);
 	t->ops = ops;
 	t->spec = shown;
 	t->text = text;
 	t->kinds = ops->kinds;
 	t->value = t->nearest = NAN;
-	rc = ops->open(t, env, err);
+	rc = t->peers && !*t->peers
+		     ? err_set(err, ERR_USAGE, "'%.200s': Peers= names other recorders, as in "
+			       ";Peers=web*", spec)
+		     : ops->open(t, env, err);
 	if (rc)
 		trigger_close(t);
 	else

@@ -45,6 +45,7 @@ struct trigger {                             /* base of every trigger; first mem
 	struct process_filter processes;     /* whose events count */
 	/* ;Stacks=: whose threads are looked at when it fires. "" = of the process that fired. */
 	const char *stacks;                  /* NULL = of none */
+	const char *peers;       /* ;Peers=: which recorders keep the same window; NULL = none */
 };
 
 struct trigger_env {
@@ -144,7 +145,7 @@ const struct trigger_ops *trigger_kind(const char *name);
 
 /*
  * Every kind may end in ;Stacks=PROCESS or ;Stacks. PROCESS: a name or pid; without it the process
- * of the event that fires.
+ * of the event that fires. And in ;Peers=NAME*,...: names of hosts, see ship/to_peer.c.
  */
 int trigger_open(const struct trigger_ops *ops, const char *spec, const struct trigger_env *env,
 		 struct trigger **out, struct err *err);

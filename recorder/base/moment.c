@@ -191,30 +191,42 @@ static int time_alone(const struct parts *p, uint64_t now_ns, uint64_t before_ns
 	return rc;
 }
 
-/* "-30m": before now. */
-static int before_now(const char *at, uint64_t now_ns, uint64_t *out)
+double duration_unit_s(const char *name, size_t n)
 {
 	static const struct {
 		const char *name;
 		double seconds;
-	} units[] = {{"s", 1}, {"", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
-	char *end;
-	double v;
+	} units[] = {{"", 1}, {"s", 1}, {"sec", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60},
+		     {"h", 3600}, {"d", 86400}, {"w", 7 * 86400}, {"y", 365.0 * 86400}};
 	size_t i;
 
-	if (!isdigit((unsigned char)*at))
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i].name) == n && memcmp(units[i].name, name, n) == 0)
+			return units[i].seconds;
+	return 0;
+}
+
+bool duration_parse(const char *text, double *out_s)
+{
+	size_t n = text_number_length(text);
+	double unit_s = n ? duration_unit_s(text + n, strlen(text + n)) : 0;
+
+	if (unit_s == 0)
+		return false;
+	*out_s = strtod(text, NULL) * unit_s;
+	return true;
+}
+
+/* "-30m": before now. */
+static int before_now(const char *at, uint64_t now_ns, uint64_t *out)
+{
+	double seconds;
+
+	if (!isdigit((unsigned char)*at) || !duration_parse(at, &seconds) ||
+	    !(seconds * 1e9 <= (double)now_ns))
 		return ERR_USAGE;
-	v = strtod(at, &end);
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].name) != 0)
-			continue;
-		v *= units[i].seconds * 1e9;
-		if (!(v >= 0) || v > (double)now_ns)
-			return ERR_USAGE;
-		*out = now_ns - (uint64_t)v;
-		return 0;
-	}
-	return ERR_USAGE;
+	*out = now_ns - (uint64_t)(seconds * 1e9);
+	return 0;
 }
 
 static int parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t *out)

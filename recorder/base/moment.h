@@ -27,6 +27,11 @@
 int moment_parse(const char *text, uint64_t now_ns, uint64_t before_ns, uint64_t *out,
 		 struct err *err);
 
+/* Seconds of the unit of time with this name: ms s sec m min h d w y, "" = s. 0: it is none. */
+double duration_unit_s(const char *name, size_t n);
+/* "7d", "1.5h", "500ms", "-90": all of text is a number and a unit. false: it is not. */
+bool duration_parse(const char *text, double *out_s);
+
 /*
  * Find the time that a line of a log gives of itself: the first that begins a word among its first
  * MOMENT_LINE_BYTES, with a date. Local time without an offset; a date without a year is the last.

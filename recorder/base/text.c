@@ -101,3 +101,28 @@ size_t text_base64(const void *bytes, size_t n, char *to)
 	}
 	return len;
 }
+
+static size_t count_digits(const char *at)
+{
+	return strspn(at, "0123456789");
+}
+
+size_t text_number_length(const char *text)
+{
+	size_t n = (*text == '-' || *text == '+'), whole, part = 0, sign;
+
+	whole = count_digits(text + n);
+	n += whole;
+	if (text[n] == '.') {
+		part = count_digits(text + n + 1);
+		n += 1 + part;
+	}
+	if (!whole && !part)
+		return 0;
+	if (text[n] == 'e' || text[n] == 'E') {
+		sign = text[n + 1] == '-' || text[n + 1] == '+';
+		if (count_digits(text + n + 1 + sign))
+			n += 1 + sign + count_digits(text + n + 1 + sign);
+	}
+	return n;
+}

@@ -29,6 +29,12 @@ bool text_has_fold(const char *text, const char *part);
  */
 size_t text_join_arguments(char *bytes, size_t n);
 
+/*
+ * The length of a decimal number at the start of text: sign, digits with at most one point,
+ * exponent; 0 = there is none. strtod() would also take "inf", "nan" and hexadecimal.
+ */
+size_t text_number_length(const char *text);
+
 /* The value of a hexadecimal digit of either case; -1 = not a digit. */
 static inline int hex_digit(char c)
 {

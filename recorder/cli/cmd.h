@@ -138,6 +138,12 @@ typedef int cmd_filter_incident(const struct options *o, struct incident *in, st
 int cmd_load_several(const struct options *o, cmd_filter_incident *filter, struct incident *out,
 		     struct err *err);
 
+/* ---- groups: cli/several.c ------------------------------------------------------------------- */
+
+/* Have --peers keep the window of an incident; id 0: only check that they can be asked. */
+int cmd_ask_peers(const struct options *o, const char *store, int64_t id, struct err *err);
+int cmd_show_group(const struct options *o, struct err *err);
+
 /* ---- windows of the history: cli/window.c ---------------------------------------------------- */
 
 struct cmd_window {

@@ -459,18 +459,50 @@ static bool clear_left(void)
 	return all > 0;
 }
 
+#define FLUSH_NS (3 * NS_PER_SEC)
+#define FLUSH_STEP_NS (50 * NS_PER_MS)
+#define FLUSHED_NS (90 * NS_PER_SEC)         /* what is older is on the disk: history-sync-sec */
+#define PEERS_LAST_NS (120 * (int64_t)NS_PER_SEC)
+
+static double answer_number(const struct buf *answer, const char *key)
+{
+	struct json_value all;
+
+	return json_read(buf_text(answer), &all) ? number(all, key) : -1;
+}
+
+/* Have the recorder of this store, if one runs, bring its history to the disk, up to now. */
+static void flush_history(const char *store)
+{
+	uint64_t end_ns = os_now_ns() + FLUSH_NS;
+	struct buf answer = {0};
+	double want = cmd_ask_at(store, "{\"cmd\":\"flush\"}", &answer, NULL)
+			      ? 0 : answer_number(&answer, "flush");
+
+	while (want > 0 && os_now_ns() < end_ns) {
+		os_sleep_ns(FLUSH_STEP_NS);
+		buf_reset(&answer);
+		if (cmd_ask_at(store, "{\"cmd\":\"status\"}", &answer, NULL) ||
+		    answer_number(&answer, "flushed") >= want)
+			break;
+	}
+	buf_free(&answer);
+}
+
 /* A window of the past becomes an incident, whether a recorder runs or not. */
 static int snapshot_window(const struct options *o, struct err *err)
 {
 	struct history_keep keep = {.rule = "manual", .reason = o->reason, .tell_system = true};
 	struct options window = *o;
 	struct cmd_window w = {0};
-	struct buf path = {0}, answer = {0};
+	struct buf path = {0}, answer = {0}, line = {0};
 	int64_t id = 0;
 	int rc;
 
 	if (o->to.text)
 		window.at = NULL;            /* it is the incident's time, then */
+	if (!cmd_window_asked(o))
+		window.last_ns = PEERS_LAST_NS;
 	rc = cmd_window(&window, &w, err);
 	keep.from_ns = w.from_ns;
 	keep.to_ns = keep.trigger_ns = w.to_ns;
@@ -482,6 +514,10 @@ static int snapshot_window(const struct options *o, struct err *err)
 		keep.reason = "kept from the history by `recorder snapshot`";
 	if (!rc)
 		rc = cmd_store_path(o, STORE_EDIT, &path, err);
+	if (!rc && o->peers)
+		rc = cmd_ask_peers(o, buf_text(&path), 0, err);
+	if (!rc && w.to_ns + FLUSHED_NS > os_wall_ns())
+		flush_history(buf_text(&path));
 	if (!rc)
 		rc = history_keep(buf_text(&path), &keep, &id, err);
 	if (!rc) {
@@ -489,10 +525,12 @@ static int snapshot_window(const struct options *o, struct err *err)
 		cmd_note("incident %" PRId64 " is stored", id);
 	}
 	if (!rc && o->json) {
-		buf_reset(&path);
-		buf_printf(&path, "{\"incident\":%" PRId64 "}\n", id);
-		rc = print_text(&path, err);
+		buf_printf(&line, "{\"incident\":%" PRId64 "}\n", id);
+		rc = print_text(&line, err);
 	}
+	if (!rc && o->peers)
+		rc = cmd_ask_peers(o, buf_text(&path), id, err);
+	buf_free(&line);
 	buf_free(&answer);
 	buf_free(&path);
 	return rc;
@@ -503,7 +541,7 @@ int cmd_control(const struct options *o, struct err *err)
 	struct buf question = {0}, answer = {0};
 	int rc;
 
-	if (o->command == CMD_SNAPSHOT && cmd_window_asked(o))
+	if (o->command == CMD_SNAPSHOT && (cmd_window_asked(o) || o->peers))
 		return snapshot_window(o, err);
 
 	if (o->command == CMD_MARK && (!o->pattern || !*o->pattern))

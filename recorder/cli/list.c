@@ -30,7 +30,8 @@ struct listing {
 static bool is_wanted(const struct listing *l, const struct incident_head *h)
 {
 	return h->trigger_wall_ns >= l->since_wall_ns &&
-	       (!l->o->host || (h->host && text_same_fold(h->host, l->o->host)));
+	       (!l->o->host || (h->host && text_same_fold(h->host, l->o->host))) &&
+	       (!l->o->group_id || incident_is_of_group(h, l->o->group_id));
 }
 
 static void look_at_host(struct listing *l, const struct incident_head *h)

@@ -14,6 +14,7 @@
 #include "source/dotnet/running.h"
 #include "source/host/running.h"
 #include "source/list/asked.h"
+#include "ship/ship.h"
 #include "source/source.h"
 #include "source/stopped/process_dump.h"
 #include "triggers/gc_duration.h"
@@ -148,6 +149,8 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		return rc;
 	}
 	rc = kind->needs(t, needs, err);
+	if (!rc && t->peers && o->command != CMD_BACKTEST)
+		rc = ship_check_peers(o->ship.items, o->ship.n, t->spec, err);
 	if (rc) {
 		trigger_close(t);
 		return options_at_line(o, rule->line, err);

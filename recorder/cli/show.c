@@ -699,7 +699,11 @@ int cmd_show(const struct options *o, struct err *err)
 	struct ledger ledger = {0};
 	struct incident in = {0};
 	struct sheet sheet;
-	int rc = cmd_load(o, &in, err);
+	int rc;
+
+	if (o->group_id)
+		return cmd_show_group(o, err);
+	rc = cmd_load(o, &in, err);
 
 	sheet_init(&sheet, o);
 	/* Kernel frames stay for now, because --json counts them. */

@@ -1,9 +1,9 @@
 /* diff: two versions, or two times, by what each host has. */
 #include "fleet/answer_private.h"
 
+#include "base/moment.h"
 #include "base/os.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,25 +84,12 @@ static int put_changes(struct fleet *f, bool by_self, double per, double base_pe
 	return rc;
 }
 
-/* "7d", "12h" as ns; 0 = it is none. */
-static uint64_t duration_ns(const char *text)
-{
-	static const char units_of_time[] = "smhd";
-	static const uint32_t seconds[] = {1, 60, 3600, 86400};
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-	const char *unit = *end ? strchr(units_of_time, *end) : NULL;
-
-	if (!isdigit((unsigned char)*text) || n > 100000000 || (*end && (!unit || end[1])))
-		return 0;
-	return n * (uint64_t)(unit ? seconds[unit - units_of_time] : 1) * NS_PER_SEC;
-}
-
 /* What the base is, by --against. */
 static int choose_base(struct fleet *f, struct err *err)
 {
 	const char *against = f->o->against;
-	uint64_t ns = against ? duration_ns(against) : 0;
+	double seconds = 0;
+	uint64_t ns;
 
 	f->base = f->filter;
 	if (!against)
@@ -112,9 +99,11 @@ static int choose_base(struct fleet *f, struct err *err)
 		f->base.release = against;
 		return 0;
 	}
-	if (!ns || !f->filter.from_wall_ns || ns > f->filter.from_wall_ns)
+	if (!duration_parse(against, &seconds) || !(seconds > 0) ||
+	    !(seconds * 1e9 < (double)f->filter.from_wall_ns))
 		return err_set(err, ERR_USAGE, "fleet diff --against %.60s: a version needs "
 			       "--version, a time (7d) --since", against);
+	ns = (uint64_t)(seconds * 1e9);
 	f->filter.until_wall_ns = os_wall_ns();
 	f->base.from_wall_ns -= ns;
 	f->base.until_wall_ns = f->filter.until_wall_ns - ns;

@@ -18,14 +18,9 @@
 
 bool alert_duration(const char *text, uint64_t *out_ns)
 {
-	static const struct {
-		const char *name;
-		double s;
-	} units[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800},
-		     {"y", 31536000}};
-	double sum = 0;
-	size_t i, n;
+	double sum = 0, unit_s;
 	char *end;
+	size_t n;
 
 	if (!*text)
 		return false;
@@ -38,12 +33,10 @@ bool alert_duration(const char *text, uint64_t *out_ns)
 		n = 0;
 		while (isalpha((unsigned char)text[n]))
 			n++;
-		for (i = 0; n && i < COUNT_OF(units); i++)
-			if (strlen(units[i].name) == n && strncmp(units[i].name, text, n) == 0)
-				break;
-		if (i == COUNT_OF(units))
+		unit_s = duration_unit_s(text, n);
+		if (unit_s == 0)
 			return false;
-		sum += v * (n ? units[i].s : 1);
+		sum += v * unit_s;
 		text += n;
 	}
 	if (!(sum <= (double)ALERT_FOR_MAX_NS / 1e9))

@@ -407,6 +407,7 @@ static const struct route routes[] = {
 	{"GET", "/", .answer = get_page},
 	{"GET", "/debug/pprof/", .answer = get_pprof},
 	{"GET", "/debug/pprof/profile", .answer = get_profile},
+	{"GET", "/clock", .answer = get_clock},
 	{"POST", "/snapshot", .answer = post_snapshot},
 	{"POST", "/alert", .answer = post_alert},
 };

@@ -93,6 +93,7 @@ struct alert_desk *alert_desk_new(void);     /* NULL = no memory; free() frees i
 
 void get_pprof(struct desk *d, const struct request *r, struct answer *out);
 void get_profile(struct desk *d, const struct request *r, struct answer *out);
+void get_clock(struct desk *d, const struct request *r, struct answer *out);
 void post_snapshot(struct desk *d, const struct request *r, struct answer *out);
 void post_alert(struct desk *d, const struct request *r, struct answer *out);
 

@@ -20,7 +20,6 @@
 #define WAIT_MAX_NS (60 * NS_PER_SEC)
 #define WAIT_STEP_NS (300 * NS_PER_MS)
 #define HOUR_NS (3600 * NS_PER_SEC)
-#define FLUSHED_NS (90 * NS_PER_SEC)         /* what is older is on the disk: history-sync-sec */
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
@@ -86,12 +85,10 @@ static int keep_window(struct desk *d, uint64_t from_ns, uint64_t at_ns, uint64_
 	const char *args[] = {"snapshot", "--json", from_text, at_text, to_text, reason_text, NULL};
 	int file, rc;
 
-	snprintf(from_text, sizeof(from_text), "--from=@%.3f", (double)from_ns / 1e9);
-	snprintf(at_text, sizeof(at_text), "--at=@%.3f", (double)at_ns / 1e9);
-	snprintf(to_text, sizeof(to_text), "--to=@%.3f", (double)to_ns / 1e9);
+	snprintf(from_text, sizeof(from_text), "--from=@%.6f", (double)from_ns / 1e9);
+	snprintf(at_text, sizeof(at_text), "--at=@%.6f", (double)at_ns / 1e9);
+	snprintf(to_text, sizeof(to_text), "--to=@%.6f", (double)to_ns / 1e9);
 	snprintf(reason_text, sizeof(reason_text), "--reason=%s", reason);
-	if (to_ns + FLUSHED_NS > os_wall_ns())
-		desk_flush(d);
 	rc = desk_run(d, args, &file, err);
 	if (rc)
 		return rc;
@@ -152,11 +149,11 @@ static int64_t find_incident(struct desk *d, uint64_t since_ns, const char *key)
 	return s.id;
 }
 
-static void answer_incident(struct answer *out, int64_t id)
+static void answer_incident(struct answer *out, unsigned status, int64_t id)
 {
 	struct json j = {.out = &out->body};
 
-	out->status = 201;
+	out->status = status;
 	out->type = "application/json";
 	json_open(&j, '{');
 	json_key_int(&j, "incident", id);
@@ -188,7 +185,7 @@ static void wait_for_incident(struct desk *d, uint64_t since_ns, const char *rea
 		id = find_incident(d, since_ns, reason);
 	}
 	if (id)
-		answer_incident(out, id);
+		answer_incident(out, 201, id);
 	else
 		answer_said(out, said);
 }
@@ -199,7 +196,7 @@ static void text_of(struct json_value all, const char *key, char *out, size_t n)
 	double v;
 
 	if (json_number(json_member(all, key), &v))
-		buf_printf(&text, "@%.3f", v);
+		buf_printf(&text, "@%.6f", v);
 	else
 		json_put_text(json_member(all, key), &text);
 	snprintf(out, n, "%s", buf_text(&text));
@@ -213,14 +210,73 @@ static bool is_true(struct json_value all, const char *key)
 	return v.at && v.end - v.at == 4 && strncmp(v.at, "true", 4) == 0;
 }
 
+/* A window that was asked for; its moments are those of our wall clock. */
+struct wanted {
+	uint64_t from_ns, at_ns, to_ns;
+	char from[100], at[100], to[100];    /* as they were asked for; "" = not said */
+	char group[40], reason[REASON_BYTES];
+};
+
+static int keep_group(struct desk *d, struct wanted *w, unsigned *status, int64_t *id,
+		      struct err *err);
+
+static int read_window(struct wanted *w, uint64_t now_ns, struct err *err)
+{
+	int rc = moment_parse(*w->from ? w->from : "-120s", now_ns, 0, &w->from_ns, err);
+
+	if (!rc)
+		rc = moment_parse(*w->to ? w->to : "now", now_ns, w->from_ns, &w->to_ns, err);
+	w->at_ns = w->to_ns;
+	if (!rc && *w->at)
+		rc = moment_parse(w->at, now_ns, w->from_ns, &w->at_ns, err);
+	if (!rc && (w->at_ns < w->from_ns || w->at_ns > w->to_ns))
+		rc = err_set(err, ERR_USAGE, "\"at\" is not between \"from\" and \"to\"");
+	return rc;
+}
+
+static void take_window(struct desk *d, struct wanted *w, struct answer *out)
+{
+	unsigned status = 201;
+	struct err err = {0};
+	int64_t id = 0;
+	int rc = read_window(w, os_wall_ns(), &err);
+
+	if (!rc && *w->group)
+		rc = keep_group(d, w, &status, &id, &err);
+	else if (!rc)
+		rc = keep_window(d, w->from_ns, w->at_ns, w->to_ns, w->reason, &id, &err);
+	if (!rc)
+		answer_incident(out, status, id);
+	else if (rc == ERR_NOT_FOUND && *w->group)
+		answer_text(out, 410, "%s", err.text);       /* asking again does not help */
+	else
+		answer_error(out, &err);
+}
+
+void get_clock(struct desk *d, const struct request *r, struct answer *out)
+{
+	struct json j = {.out = &out->body};
+	char host[100] = "";
+
+	(void)d;
+	(void)r;
+	os_host_name(host, sizeof(host));
+	out->status = 200;
+	out->type = "application/json";
+	json_open(&j, '{');
+	json_key_str(&j, "host", host);
+	json_key_uint(&j, "wall_ns", os_wall_ns());
+	json_close(&j, '}');
+	buf_putc(&out->body, '\n');
+}
+
 void post_snapshot(struct desk *d, const struct request *r, struct answer *out)
 {
-	char from[100], to[100], reason[REASON_BYTES];
-	uint64_t now_ns = os_wall_ns(), from_ns, to_ns;
 	struct json_value all = {0};
+	struct wanted w = {.from_ns = 0};
+	uint64_t now_ns = os_wall_ns();
 	struct buf said = {0};
 	struct err err = {0};
-	int64_t id;
 	int rc;
 
 	if (r->body->len && (strlen(r->body->data) != r->body->len ||
@@ -229,27 +285,27 @@ void post_snapshot(struct desk *d, const struct request *r, struct answer *out)
 			    "complain\",\"from\":\"-5m\",\"to\":\"now\",\"wait\":true}");
 		return;
 	}
-	text_of(all, "reason", reason, sizeof(reason));
-	text_of(all, "from", from, sizeof(from));
-	text_of(all, "to", to, sizeof(to));
-	if (!*reason)
-		strcpy(reason, "requested over HTTP");
-	if (*from || *to) {
-		rc = moment_parse(*from ? from : "-120s", now_ns, 0, &from_ns, &err);
-		if (!rc)
-			rc = moment_parse(*to ? to : "now", now_ns, from_ns, &to_ns, &err);
-		if (!rc)
-			rc = keep_window(d, from_ns, to_ns, to_ns, reason, &id, &err);
-		if (!rc)
-			answer_incident(out, id);
-	} else {
-		rc = ask_snapshot(d, reason, &said, &err);
-		if (!rc && is_true(all, "wait"))
-			wait_for_incident(d, now_ns, reason, &said, out);
-		else if (!rc)
-			answer_said(out, &said);
+	text_of(all, "reason", w.reason, sizeof(w.reason));
+	text_of(all, "group", w.group, sizeof(w.group));
+	text_of(all, "from", w.from, sizeof(w.from));
+	text_of(all, "at", w.at, sizeof(w.at));
+	text_of(all, "to", w.to, sizeof(w.to));
+	if (!*w.reason)
+		strcpy(w.reason, "requested over HTTP");
+	if (*w.group && !uuid_is(w.group)) {
+		answer_text(out, 400, "\"group\" is the uuid of an incident");
+		return;
 	}
-	if (rc)
+	if (*w.from || *w.to || *w.group) {
+		take_window(d, &w, out);
+		return;
+	}
+	rc = ask_snapshot(d, w.reason, &said, &err);
+	if (!rc && is_true(all, "wait"))
+		wait_for_incident(d, now_ns, w.reason, &said, out);
+	else if (!rc)
+		answer_said(out, &said);
+	else
 		answer_error(out, &err);
 	buf_free(&said);
 }
@@ -507,6 +563,64 @@ static void end_alerts(struct desk *d)
 	d->takes_alerts = false;
 	os_cond_broadcast(d->changed);
 	os_mutex_unlock(d->lock);
+}
+
+/* Our own incident, if it began the group; else the one that we made of it. 0 = none. */
+static int64_t incident_of_group(struct desk *d, const char *group, const char *key, bool *known)
+{
+	struct store *store = NULL;
+	int64_t id = 0;
+
+	*known = false;
+	if (!store_open(d->cfg->store_path, STORE_READ, &store, NULL) &&
+	    store_find(store, group, &id, NULL))
+		id = 0;
+	store_close(store);
+	return id ? id : earlier(d, key, known);
+}
+
+/*
+ * A window of a group that another recorder has begun becomes one incident, however often it is
+ * asked for. Where only the buffer has it, the answer is 503 until that snapshot is stored.
+ */
+static int keep_group(struct desk *d, struct wanted *w, unsigned *status, int64_t *id,
+		      struct err *err)
+{
+	struct buf said = {0}, reason = {0};
+	char key[ALERT_KEY_BYTES];
+	bool known;
+	int rc = 0;
+
+	snprintf(key, sizeof(key), INCIDENT_GROUP "%s", w->group);
+	buf_printf(&reason, "%.*s [%s]", (int)(sizeof(w->reason) - strlen(key) - 8), w->reason,
+		   key);
+	rc = buf_check(&reason, "a reason", err);
+	if (!rc && !begin_alerts(d))
+		rc = err_set(err, ERR_BUSY, "another incident is being made; try again");
+	if (rc) {
+		buf_free(&reason);
+		return rc;
+	}
+	*status = 200;
+	*id = incident_of_group(d, w->group, key, &known);
+	if (!*id && known) {
+		rc = err_set(err, ERR_BUSY, "the snapshot of this group is not stored yet");
+	} else if (!*id) {
+		*status = 201;
+		rc = keep_window(d, w->from_ns, w->at_ns, w->to_ns, reason.data, id, err);
+		if (rc == ERR_NOT_FOUND && w->at_ns + d->cfg->pre_ns > os_wall_ns() &&
+		    !ask_snapshot(d, reason.data, &said, NULL)) {
+			*id = 0;
+			rc = err_set(err, ERR_BUSY, "the history does not hold this window: a "
+				     "snapshot of the buffer is taken");
+		}
+		if (!rc || rc == ERR_BUSY)
+			remember(d->alerts, key, *id);
+	}
+	end_alerts(d);
+	buf_free(&said);
+	buf_free(&reason);
+	return rc;
 }
 
 static int take_alerts(struct desk *d, struct alerts *all, const char *usual_for,

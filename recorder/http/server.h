@@ -16,7 +16,9 @@
  *	GET  /incidents/7.html      what `recorder export 7` writes; every suffix of export.h
  *	GET  /debug/pprof/          what there is for `go tool pprof` and for scrapers
  *	GET  /debug/pprof/profile?seconds=N    the last N seconds, from the past: answered at once
- *	POST /snapshot              {"reason":TEXT, "from":TIME, "to":TIME, "wait":true}
+ *	GET  /clock                 {"host":NAME, "wall_ns":NUMBER}
+ *	POST /snapshot              {"reason":TEXT, "from":TIME, "at":TIME, "to":TIME, "wait":true};
+ *	                            "group":UUID makes one incident, however often it is asked
  *	POST /alert                 an alert becomes an incident: http/alert.h
  *
  * An error is a sentence of plain text. Who may ask: /healthz anybody; /metrics anybody while no

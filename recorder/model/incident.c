@@ -27,6 +27,26 @@ static char **head_text(struct incident_head *h, size_t i)
 	return (char **)((char *)h + head_texts[i]);
 }
 
+bool uuid_is(const char *text)
+{
+	return strlen(text) == UUID_BYTES && strspn(text, "0123456789abcdef-") == UUID_BYTES;
+}
+
+bool incident_is_of_group(const struct incident_head *h, const char *id)
+{
+	const char *at = h->reason ? strrchr(h->reason, '[') : NULL;
+	size_t n = strlen(id);
+
+	if (n < GROUP_DIGITS_MIN)
+		return false;
+	if (strncmp(h->uuid, id, n) == 0)
+		return true;
+	/* A reason that quotes a line of a log may end in anything. */
+	return at && h->rule && strcmp(h->rule, "manual") == 0 &&
+	       strncmp(at + 1, INCIDENT_GROUP, strlen(INCIDENT_GROUP)) == 0 &&
+	       strncmp(at + 1 + strlen(INCIDENT_GROUP), id, n) == 0;
+}
+
 void incident_head_free(struct incident_head *h)
 {
 	size_t i;

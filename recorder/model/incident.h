@@ -53,6 +53,16 @@ static inline uint64_t incident_missing_events(const struct incident_head *h)
 
 void incident_head_free(struct incident_head *h);
 /*
+ * A group is the incidents that several machines keep of one window. Its id is the uuid of the one
+ * that fired; the others end their reason with "[group UUID]".
+ */
+#define INCIDENT_GROUP "group "
+#define UUID_BYTES 36u
+bool uuid_is(const char *text);
+/* Whether it is of the group whose id begins so, with GROUP_DIGITS_MIN characters or more. */
+#define GROUP_DIGITS_MIN 8u
+bool incident_is_of_group(const struct incident_head *h, const char *id);
+/*
  * One line of the system's log, of an incident that is stored: for journalctl RECORDER_INCIDENT=7,
  * and for who watches that log.
  */

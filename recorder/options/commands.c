@@ -110,10 +110,11 @@ const struct command_info command_table[COMMANDS] = {
 		.about =
 "The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same. With --last,\n"
 "--from with --to, or --at with --for, a window of the history becomes an incident, also\n"
-"while no recorder runs.\n",
+"while no recorder runs. --peers has recorders of other machines keep the same window.\n",
 		.examples =
 "recorder snapshot --reason 'checkout is slow again'\n"
-"recorder snapshot --from 'yesterday 03:10' --to 03:15 --reason 'the alert came late'\n",
+"recorder snapshot --from 'yesterday 03:10' --to 03:15 --reason 'the alert came late'\n"
+"recorder snapshot --last 60 --peers 'web1,web2:9427;Auth=token'\n",
 	},
 	[CMD_MARK] = {
 		"mark", OPERAND_PATTERN, "MESSAGE",

@@ -410,9 +410,10 @@ static int check_command(const struct options *o, struct err *err)
 	struct buf where = {0};
 	unsigned row;
 
-	if (o->more_stores.n && o->command != CMD_REPORT && o->command != CMD_EXPORT)
-		return err_set(err, ERR_USAGE, "--store: --store was already given; only report "
-			       "and export take several");
+	if (o->more_stores.n && o->command != CMD_REPORT && o->command != CMD_EXPORT &&
+	    !(o->command == CMD_SHOW && o->group_id))
+		return err_set(err, ERR_USAGE, "--store: --store was already given; only report, "
+			       "export and show --group-id take several");
 	for (row = 0; option_table[row].name; row++) {
 		if (o->origin[row] != FROM_ARGS || (option_table[row].commands >> o->command) & 1)
 			continue;

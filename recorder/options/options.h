@@ -213,7 +213,8 @@ struct options {
 	bool livestacks, evented, excel, sqlite_flat;
 	bool inlines, lines;                 /* source lines: of export, of show */
 	bool signatures, frame_kinds;        /* of managed frames */
-	char *reason;                        /* of a snapshot */
+	char *reason, *peers;                /* of a snapshot */
+	char *group_id;                      /* of incidents of several machines; NULL = any */
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	char *by;                            /* of report: a home_key_text(); NULL = process */

@@ -73,8 +73,7 @@ const struct option_info option_table[] = {
 	{"stop-on-perf-counter", "SPEC",
 	 "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, or with < >= "
 	 "<=; K, M or G may follow the number. 'recorder counters' lists the names. Repeatable; "
-	 "any rule fires.",
-	 OPTION_RULE, GROUP_TRIGGER, RULES, LIVE},
+	 "any rule fires.", OPTION_RULE, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-etw-event", "SPEC",
 	 "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS, fire when it takes "
 	 "longer than MS until its stop. Keys: FieldFilter (FIELD, one of < > <= >= = != ~, and a "
@@ -107,8 +106,7 @@ const struct option_info option_table[] = {
 	{"stop-on-exception", "REGEX",
 	 "Fire when a .NET exception is thrown whose type, or 'Type: Message', matches; an empty "
 	 "expression matches every exception. On Linux also those of Java, and with ;Process= "
-	 "of C++, by type. Repeatable.",
-	 OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
+	 "of C++, by type. Repeatable.", OPTION_RULE_TEXT, GROUP_TRIGGER, RULES, LIVE},
 	{"stop-on-event-log-message", "[LOG@]REGEX",
 	 "Fire when a new line of a log matches, ignoring case. LOG: kernel, journal, the path of "
 	 "a file, Application (the default), System, or any channel of Windows. Repeatable.",
@@ -320,8 +318,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_RECORD, RECORDING, CONF, FIELD(capture.allow_fp)},
 	{"plan", NULL,
 	 "Measure for ten seconds what is recorded here; say how far back --buffer-mb will reach "
-	 "and how much memory that takes.",
-	 OPTION_BOOL, GROUP_RECORD, IN(CHECK), FIELD(plan)},
+	 "and how much memory that takes.", OPTION_BOOL, GROUP_RECORD, IN(CHECK), FIELD(plan)},
 	{"record-process", "NAME|PID",
 	 "Record the stacks of processes with this pid or name only: of the program file (dash), "
 	 "the one it was started by (sh), or the script (manage.py).",
@@ -428,6 +425,9 @@ const struct option_info option_table[] = {
 	 NUMBER(UNSET, 1, 1e8, "s")},
 	{"host", "NAME", "Only incidents of this machine.",
 	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | SETS | IN(FLEET), FIELD(host)},
+	{"group-id", "UUID",
+	 "Only incidents that several machines keep of one window: the uuid of the one that fired.",
+	 OPTION_TEXT, GROUP_SELECT, IN(LIST) | IN(SHOW) | SETS, FIELD(group_id)},
 	OF_FLEET("at", "URL", TEXT, at, "clickhouse://HOST/DB or postgresql://USER@HOST/DB."),
 	OF_FLEET("version", "TEXT", TEXT, release, "Only this version of services."),
 	OF_FLEET("against", "VERSION|SEC", TEXT, against, "diff: this version, or so far back."),
@@ -651,23 +651,24 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_OUTPUT, IN(SHOW), FIELD(threads)},
 	{"reason", "TEXT", "Why, for those who read the incident later.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(SNAPSHOT), FIELD(reason)},
+	{"peers", "HOST:PORT,...",
+	 "Other recorders keep the same window (the last 2 minutes, unless another is given), too: "
+	 "web1:9427,web2;Auth=FILE. 'recorder help fleet'.",
+	 OPTION_TEXT, GROUP_OUTPUT, IN(SNAPSHOT), FIELD(peers)},
 	{"count", NULL, "How many events there are of each provider and name.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EVENTS), FIELD(count)},
 	{"histogram", NULL,
 	 "The same, with 32 letters that show when they came: A is the most, 9 nine tenths of it.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EVENTS), FIELD(histogram)},
-	{"json", NULL, "One JSON object a line.",
-	 OPTION_BOOL, GROUP_OUTPUT,
+	{"json", NULL, "One JSON object a line.", OPTION_BOOL, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) |
 	 IN(BACKTEST) | IN(CHECK) | IN(DIFF) | IN(STACKS) | IN(SHIP) | IN(FLEET) | CONTROL |
-	 REPAIR | IN(LIST_SESSIONS),
-	 FIELD(json)},
+	 REPAIR | IN(LIST_SESSIONS), FIELD(json)},
 	{"color", "auto|always|never",
 	 "When to use colors. Default auto: on a terminal, unless NO_COLOR is set or TERM is dumb.",
 	 OPTION_TEXT, GROUP_OUTPUT,
 	 IN(LIST) | IN(HISTORY) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) |
-	 IN(EVENTS) | IN(FLEET),
-	 FIELD(color)},
+	 IN(EVENTS) | IN(FLEET), FIELD(color)},
 
 	/* What an ETW session delivers (Windows) */
 	{"source", "perf|etw|sampler|none|running",
@@ -774,8 +775,7 @@ const struct option_info option_table[] = {
 	 OPTION_BOOL, GROUP_STORE, RECORDING, CONF, FIELD(capture.low_priority)},
 	{"service-name", "NAME", "Which service, if there are several. Default: recorder.",
 	 OPTION_TEXT, GROUP_STORE, IN(SERVICE), FIELD(service_name)},
-	{"help", NULL, "Print this text.",
-	 OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(help)},
+	{"help", NULL, "Print this text.", OPTION_BOOL, GROUP_STORE, UINT64_MAX, FIELD(help)},
 	{"version", NULL, "Print the program's version.",
 	 OPTION_BOOL, GROUP_STORE, ~IN(FLEET), FIELD(version)},
 

@@ -156,30 +156,6 @@ static size_t count_digits(const char *at)
 	return strspn(at, "0123456789");
 }
 
-/*
- * The length of a decimal number at the start of text: sign, digits with at most one point,
- * exponent; 0 = there is none. strtod() would also take "inf", "nan" and hexadecimal.
- */
-static size_t number_length(const char *text)
-{
-	size_t n = (*text == '-' || *text == '+'), whole, part = 0, sign;
-
-	whole = count_digits(text + n);
-	n += whole;
-	if (text[n] == '.') {
-		part = count_digits(text + n + 1);
-		n += 1 + part;
-	}
-	if (!whole && !part)
-		return 0;
-	if (text[n] == 'e' || text[n] == 'E') {
-		sign = text[n + 1] == '-' || text[n + 1] == '+';
-		if (count_digits(text + n + 1 + sign))
-			n += 1 + sign + count_digits(text + n + 1 + sign);
-	}
-	return n;
-}
-
 static int parse_int(const struct setting *s, uint32_t *out, struct err *err)
 {
 	const char *text = s->value;
@@ -199,7 +175,7 @@ static int parse_int(const struct setting *s, uint32_t *out, struct err *err)
 
 static int parse_float(const struct setting *s, double *out, struct err *err)
 {
-	size_t n = number_length(s->value);
+	size_t n = text_number_length(s->value);
 	double v;
 
 	if (!n || s->value[n])
@@ -213,23 +189,15 @@ static int parse_float(const struct setting *s, double *out, struct err *err)
 
 static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 {
-	static const struct {
-		const char *name;
-		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-	size_t n = number_length(s->value), i;
-	double v;
+	double seconds;
 
-	for (i = 0; n && i < COUNT_OF(units); i++) {
-		if (strcmp(s->value + n, units[i].name) != 0)
-			continue;
-		v = strtod(s->value, NULL) * units[i].seconds;
-		if (!in_bounds(s->info, v))
-			return bad_number(s, "is out of range", err);
-		*out = llround(v * 1e9);
-		return 0;
-	}
-	return bad_number(s, "is not a number of seconds (5, or 5 with ms, s, m, h or d)", err);
+	if (!duration_parse(s->value, &seconds))
+		return bad_number(s, "is not a number of seconds (5, or 5 with ms, s, m, h or d)",
+				  err);
+	if (!in_bounds(s->info, seconds))
+		return bad_number(s, "is out of range", err);
+	*out = llround(seconds * 1e9);
+	return 0;
 }
 
 /*
@@ -239,7 +207,7 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 static int parse_moment(const struct setting *s, bool store, struct err *err)
 {
 	struct moment_option none = {0}, *out = store ? field_of(s->o, s->info) : &none;
-	size_t n = number_length(s->value);
+	size_t n = text_number_length(s->value);
 	struct err why = {0};
 	uint64_t wall_ns;
 
@@ -283,7 +251,7 @@ static bool ends_in_limit(const char *text, size_t n)
 		n = at + number;
 	at += at < n && text[at] == '=';
 	at += strspn(text + at, " ");
-	number = number_length(text + at);
+	number = text_number_length(text + at);
 	at += number;
 	at += strspn(text + at, "KMGkmg ");
 	return number && at >= n;

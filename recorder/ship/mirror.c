@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define PAGES_MAX 500u                       /* of 1,000 objects each */
-#define UUID_BYTES 36u
 #define OBJECT_MAX_BYTES ((uint64_t)1 << 30)
 
 struct remote {

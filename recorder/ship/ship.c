@@ -155,6 +155,19 @@ static void tell(const struct round *r, bool bad, const struct lane *l, const ch
 	buf_free(&text);
 }
 
+/* With its time, as people's have. One that has no room is in the log all the same. */
+static void add_remark(struct round *r, const struct parcel *p, uint64_t now_ns)
+{
+	char now[OS_TIME_TEXT_BYTES];
+	struct buf line = {0};
+
+	os_time_text(now_ns, now);
+	buf_printf(&line, "%.19sZ %s", now, buf_text(&p->remark));
+	if (!buf_check(&line, "a remark", NULL))
+		store_add_remark(r->store, p->head->id, line.data, NULL);
+	buf_free(&line);
+}
+
 /* What came of it, in the store and in the log. rc: of sending. */
 static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		    const struct net_answer *a, int rc, const struct err *why, struct err *err)
@@ -166,7 +179,9 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 	int noted;
 
 	buf_printf(&what, "incident %" PRId64 " ", p->head->id);
-	if (!rc && a->status / 100 == 2) {
+	if (p->left) {
+		note.state = SHIP_LEFT;
+	} else if (!rc && a->status / 100 == 2) {
 		note.state = SHIP_SENT;
 	} else {
 		if (rc)
@@ -191,12 +206,18 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		buf_puts(&what, "is refused: ");
 		tell(r, true, l, buf_text(&what), note.answer);
 	} else if (note.state == SHIP_WAITING) {
-		buf_printf(&what, "is not sent yet, and tried again in %" PRIu64 " s: ", seconds);
+		if (p->asked)
+			buf_puts(&what, "is not sent yet: ");
+		else
+			buf_printf(&what, "is not sent yet, and tried again in %" PRIu64 " s: ",
+				   seconds);
 		if (!r->cfg->due_only || !l->before.failures ||
 		    strcmp(l->before.answer, note.answer) != 0)
 			tell(r, true, l, buf_text(&what), note.answer);
-	} else if (!r->cfg->due_only || l->before.failures) {
-		if (l->target.kind->database)
+	} else if (!p->left && (!r->cfg->due_only || l->before.failures || p->remark.len)) {
+		if (p->remark.len)
+			buf_printf(&what, "is kept there, too: %s", buf_text(&p->remark));
+		else if (l->target.kind->database)
 			buf_printf(&what, "is sent, %" PRIu32 " rows", p->rows);
 		else if (p->in)
 			buf_printf(&what, "is sent as %" PRIu32 " profiles", p->parts);
@@ -206,6 +227,12 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 	}
 	if (note.state != SHIP_WAITING)
 		l->before.failures = 0;
+	/* Asked again, it says the same, but for the clock. */
+	buf_reset(&said);
+	buf_put(&said, buf_text(&p->remark), strcspn(buf_text(&p->remark), ";"));
+	if (!noted && said.len && !(p->head->remarks &&
+				    strstr(p->head->remarks, buf_text(&said))))
+		add_remark(r, p, now);
 	buf_free(&said);
 	buf_free(&what);
 	return noted;
@@ -215,7 +242,8 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 {
 	struct incident_head head = {0};
 	struct progress at = {.store = r->store, .target = buf_text(&l->target.name)};
-	struct parcel p = {.keep = keep_progress, .ctx = &at, .head = &head};
+	struct parcel p = {.keep = keep_progress, .ctx = &at, .head = &head,
+			   .asked = r->has_asked};
 	struct incident in = {0};
 	struct net_answer a = {.status = 0};
 	struct err why = {0};
@@ -228,7 +256,7 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 		const struct target_kind *kind = l->target.kind;
 		int sent = kind->profiler || kind->database
 				   ? load_incident(r, id, &in, &p, &why)
-				   : make_parcel(r, &l->target, &p, &why);
+			   : kind->peer ? 0 : make_parcel(r, &l->target, &p, &why);
 
 		if (!sent)
 			sent = l->target.kind->send(&l->target, r->net, &p, &a, &why);
@@ -236,6 +264,7 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 					: conclude(r, l, &p, &a, sent, &why, err);
 	}
 	os_close(p.file);
+	buf_free(&p.remark);
 	buf_free(&p.name);
 	net_answer_free(&a);
 	incident_free(&in);
@@ -425,6 +454,23 @@ int ship_check(char *const *targets, uint32_t n, struct err *err)
 
 	close_round(&r);
 	return rc;
+}
+
+int ship_check_peers(char *const *targets, uint32_t n, const char *rule, struct err *err)
+{
+	struct target t;
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; !found && i < n; i++) {
+		if (target_parse(targets[i], &t, NULL))
+			continue;
+		found = t.kind->peer && target_is_peer_of(&t, rule);
+		target_free(&t);
+	}
+	return found ? 0 : err_set(err, ERR_USAGE, "'%.300s': no recorder is known that Peers= "
+				   "names; give each with --ship 'peer+https://HOST:%u;Auth=FILE'",
+				   rule, PEER_PORT);
 }
 
 int ship_run(const struct ship_config *cfg, struct buf *status, struct err *err)

@@ -36,6 +36,9 @@ struct ship_config {
 /* Whether these are targets, their secrets can be read, and libcurl is there. ERR_USAGE... */
 int ship_check(char *const *targets, uint32_t n, struct err *err);
 
+/* Whether one of these targets is a peer that the rule's ;Peers= names. ERR_USAGE: none is. */
+int ship_check_peers(char *const *targets, uint32_t n, const char *rule, struct err *err);
+
 /*
  * One round: each target gets what waits for it, in turns, until all is sent or it fails.
  *

@@ -65,10 +65,16 @@ DATABASE(clickhouse_http, "clickhouse+http", DATABASE_CLICKHOUSE);
 DATABASE(postgresql, "postgresql", DATABASE_POSTGRESQL);
 DATABASE(postgres, "postgres", DATABASE_POSTGRESQL);
 
+static const struct target_kind peer_https = {.scheme = "peer+https://", .peer = true,
+	.send = target_send_to_peer};
+static const struct target_kind peer_http = {.scheme = "peer+http://", .peer = true,
+	.send = target_send_to_peer};
+
 const struct target_kind *const target_kinds[] = {
 	&s3, &https, &http, &pyroscope_https, &pyroscope_http, &otlp_https, &otlp_http,
 	&parca_https, &parca_http, &datadog_https, &datadog_http, &datadog_unix, &clickhouse,
-	&clickhouse_https, &clickhouse_http, &postgresql, &postgres, NULL,
+	&clickhouse_https, &clickhouse_http, &postgresql, &postgres, &peer_https,
+	&peer_http, NULL,
 };
 
 /* ---- its text -------------------------------------------------------------------------------- */
@@ -99,7 +105,7 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 	size_t i;
 
 	if (text_same_fold(key, "Format")) {
-		if (t->kind->profiler || t->kind->database)
+		if (t->kind->profiler || t->kind->database || t->kind->peer)
 			return err_set(err, ERR_USAGE, "Format: %s has one of its own",
 				       t->kind->scheme);
 		t->exporter = exporter_by_name(value);
@@ -310,9 +316,15 @@ void target_prepare(const struct target *t, struct net_request *r)
 	r->stall_s = t->stall_s;
 	r->bytes_per_s = (uint64_t)t->kb_per_s << 10;
 	for (; *at; at += n + (at[n] == '\n')) {
+		int line;
+
 		n = strcspn(at, "\n");
-		if (memchr(at, ':', n))
-			net_header(r, "%.*s", (int)(n - (n && at[n - 1] == '\r')), at);
+		line = (int)(n - (n && at[n - 1] == '\r'));
+		/* For a peer it may be its file of --http-token: one word. */
+		if (t->kind->peer && line && !memchr(at, ' ', n))
+			net_header(r, "Authorization: Bearer %.*s", line, at);
+		else if (memchr(at, ':', n))
+			net_header(r, "%.*s", line, at);
 	}
 }
 

@@ -8,6 +8,7 @@
  *	otlp+https://, parca+https://, datadog+https://, datadog+unix:///path
  *	clickhouse://host/db        rows: ship/to_database.c; by https, or clickhouse+http://
  *	postgresql://user@host/db   the same
+ *	peer+https://host:port      another recorder, for the same window there: ship/to_peer.c
  *
  * A kind of target is a function and a line in target_kinds[]. No secret is in a URL.
  */
@@ -25,6 +26,9 @@ struct parcel {
 	const struct incident *in;           /* all of it, for kinds that send its profiles */
 	uint32_t parts;                      /* of these, how many were sent, also before */
 	uint32_t rows;                       /* out: how many samples a database got */
+	bool asked;                          /* somebody named this incident */
+	bool left;                           /* out: it is not for this target; nothing was sent */
+	struct buf remark;                   /* out: for the incident */
 	int (*keep)(void *ctx, uint32_t parts, struct err *err);     /* note that durably */
 	void *ctx;
 	struct os_file *file;                /* for the others: in the target's format */
@@ -40,6 +44,7 @@ struct target_kind {
 	const struct profiler *profiler;     /* it takes profiles, not files; or NULL */
 	enum target_database database;       /* it takes rows */
 	bool socket;                         /* of Unix, whose path the URL has */
+	bool peer;                           /* another recorder: it takes no file */
 	/*
 	 * Send it. a: the answer to the last request, which counts.
 	 * returns  0: there is an answer; an error of net_ask()
@@ -76,6 +81,16 @@ void target_free(struct target *t);
 /* Whether what is sent there stays on this machine. */
 bool target_is_local(const struct target *t);
 
+/* What ends a rule: ";Peers=web*,db1"; and whether this target is a peer that a rule names. */
+#define PEERS_KEY ";Peers="
+#define PEER_PORT 9427u                      /* of a URL without one */
+bool target_is_peer_of(const struct target *t, const char *rule);
+/*
+ * The next of "web1,web2:9427;Auth=FILE" as a target, with the keys that end the list; by https
+ * unless it is on this machine or says http://. false: there is none.
+ */
+bool target_next_peer(const char **at, struct buf *out);
+
 /* The streams of an incident that profiles and rows are made of. */
 static inline bool target_takes_stream(unsigned stream)
 {
@@ -97,4 +112,6 @@ int target_send_profiles(struct target *t, struct net *net, struct parcel *p,
 			 struct net_answer *a, struct err *err);
 int target_send_rows(struct target *t, struct net *net, struct parcel *p, struct net_answer *a,
 		     struct err *err);
+int target_send_to_peer(struct target *t, struct net *net, struct parcel *p,
+			struct net_answer *a, struct err *err);
 extern const struct profiler pyroscope_profiler, otlp_profiler, parca_profiler, datadog_profiler;

@@ -91,6 +91,9 @@ questions()
 	check "${what}_for_people" eval 'fleet report | grep -q "^Fleet  *20 incidents of 5 hosts"'
 	check "${what}_tells_two_versions_apart" expect_exit 3 \
 		fleet diff --host web5 --version 2.0 --against 9.9
+	check "${what}_has_nothing_of_a_week_before" expect_exit 3 \
+		fleet diff --since 1d --against 1w
+	check "${what}_knows_what_is_no_time" expect_exit 2 fleet diff --since 1d --against 7x
 	# 9.85 s of 33.483 s of each host, and nothing: without samples there is no version.
 	fleet diff --version 2.0 --against 0201020300000000 --json >report
 	check "${what}_compares_them" jq -se 'map(select(.name == "server!burn_alpha")) |

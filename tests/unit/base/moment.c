@@ -85,7 +85,7 @@ static void yesterday_is_the_local_day_before(void **state)
 static void what_is_no_moment_is_refused(void **state)
 {
 	static const char *const bad[] = {"", "x", "25:00", "12:60", "2026-13-01", "2026-11-21T",
-					  "2026-11-21T03:10Zulu", "-", "-5y", "@", "03:1", "5",
+					  "2026-11-21T03:10Zulu", "-", "-5x", "@", "03:1", "5",
 					  "yesterdays 03:10", "2026-11-21T03:10+1", "nowadays"};
 	uint64_t out = 7;
 	struct err err;
@@ -161,6 +161,23 @@ static void a_line_without_a_date_has_no_time(void **state)
 	assert_int_equal(found(""), 0);
 }
 
+static void a_duration_is_a_number_with_a_unit(void **state)
+{
+	static const char *const wrong[] = {"", "d", "7x", "7d ", " 7d", "0x7", "inf",
+					  "7 d", "1h30m"};
+	double s = 0;
+	unsigned i;
+
+	(void)state;
+	assert_true(duration_parse("7d", &s) && s == 7 * 86400);
+	assert_true(duration_parse("2w", &s) && s == 14 * 86400);
+	assert_true(duration_parse("1.5h", &s) && s == 5400);
+	assert_true(duration_parse("500ms", &s) && s == 0.5);
+	assert_true(duration_parse("-90", &s) && s == -90);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(duration_parse(wrong[i], &s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +192,7 @@ int main(void)
 		cmocka_unit_test(local_times_of_logs_are_known),
 		cmocka_unit_test(a_date_without_a_year_is_the_last),
 		cmocka_unit_test(a_line_without_a_date_has_no_time),
+		cmocka_unit_test(a_duration_is_a_number_with_a_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

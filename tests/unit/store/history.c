@@ -391,6 +391,29 @@ static void a_window_becomes_an_incident(void **state)
 	end(&lab);
 }
 
+static void a_window_that_is_gone_makes_no_incident(void **state)
+{
+	struct history_keep keep = {
+		.from_ns = LAB_WALL_NS + S(5000), .to_ns = LAB_WALL_NS + S(5010),
+		.trigger_ns = LAB_WALL_NS + S(5010), .rule = "manual", .reason = "too late",
+	};
+	struct err err = {0};
+	struct lab lab;
+	struct history *h;
+	int64_t id = 0;
+
+	(void)state;
+	begin(&lab, "history-gone.db");
+	h = open_history(&lab, 64 << 20, 0);
+	put(&lab, h, 100);
+	history_close(h, "stopped");
+	assert_int_equal(history_keep(lab.path, &keep, &id, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "history"));
+	assert_int_equal(id, 0);
+	assert_false(os_exists(lab.path));           /* nor a store */
+	end(&lab);
+}
+
 static void names_are_those_of_its_files_only(void **state)
 {
 	struct history_files files = {0};
@@ -527,6 +550,7 @@ int main(void)
 		cmocka_unit_test(a_removed_directory_is_made_again),
 		cmocka_unit_test(a_power_cut_costs_nothing_that_was_put),
 		cmocka_unit_test(a_window_becomes_an_incident),
+		cmocka_unit_test(a_window_that_is_gone_makes_no_incident),
 		cmocka_unit_test(names_are_those_of_its_files_only),
 		cmocka_unit_test(a_file_has_one_sampling_rate),
 		cmocka_unit_test(a_row_is_written_once),
