@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a recording of JDK Flight Recorder says about memory: who allocates, and whose objects stay.
 # A JVM that runs is asked for its recording, and keeps none of it.
-# time limit: 300
+# time limit: 600
 . "$TOP/tests/support/cli.sh"
 
 cat >Leak.java <<'END'
