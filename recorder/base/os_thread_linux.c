@@ -28,7 +28,7 @@ struct os_thread {
 	_Atomic bool shared;        /* freed by its end or os_thread_leave(), whichever is second */
 	_Atomic int priority;            /* enum os_priority: what it was given last */
 	unsigned nlocks;                 /* that it holds */
-	bool is_raised;                  /* its priority is to be set when it holds none */
+	bool is_asked;                   /* its priority is to be set when it holds none */
 };
 
 static _Thread_local struct os_thread *self;     /* NULL = not started by os_thread_start() */
@@ -114,7 +114,7 @@ void os_thread_priority(enum os_priority priority)
 	if (self)
 		atomic_store(&self->priority, (int)priority);
 	if (self && self->nlocks)
-		self->is_raised = true;      /* until it holds no lock */
+		self->is_asked = true;       /* set when it holds no lock */
 	else
 		set_priority(0, priority);
 }
@@ -218,34 +218,26 @@ void os_mutex_free(struct os_mutex *m)
 }
 
 /*
- * A low thread holds locks at high priority: preempted with one on a busy machine, it would keep
- * the merge thread waiting for as long as it waits for a CPU, which is seconds at a load of 100.
- * It raises itself, because mutexes that inherit priorities (PTHREAD_PRIO_INHERIT) lend those of
- * real-time threads only.
+ * A thread that lowered itself while it holds a mutex would be preempted at once on a busy machine,
+ * and keep those that wait for it, the merge thread among them, for as long as it waits for a CPU.
  */
-static void raise_self(void)
-{
-	if (self && self->nlocks++ == 0 && atomic_load(&self->priority) >= OS_PRIORITY_WRITER)
-		self->is_raised = setpriority(PRIO_PROCESS, 0, nice_of[OS_PRIORITY_HIGH]) == 0;
-}
-
-/* Once more if somebody hurries it meanwhile. */
 static void lower_self(void)
 {
 	int priority;
 
-	if (!self || --self->nlocks || !self->is_raised)
+	if (!self || --self->nlocks || !self->is_asked)
 		return;
-	self->is_raised = false;
+	self->is_asked = false;
 	do {
 		priority = atomic_load(&self->priority);
 		set_priority(0, (enum os_priority)priority);
-	} while (priority != atomic_load(&self->priority));
+	} while (priority != atomic_load(&self->priority));  /* hurried meanwhile */
 }
 
 void os_mutex_lock(struct os_mutex *m)
 {
-	raise_self();
+	if (self)
+		self->nlocks++;
 	pthread_mutex_lock(&m->m);
 }
 

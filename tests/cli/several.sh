@@ -29,7 +29,7 @@ expect a_process_that_none_has 3 "none of 2 incidents matches: .*'nobody'" repor
 expect stores_are_named 0 ': 1 of s.db, 2 of s.db, 1 of t.db, 2 of t.db$' \
 	report 1-2 --store s.db --store t.db
 check stores_add_up grep -q '2,940 samples, 29.4 s of CPU time' out
-expect only_report_and_export_take_stores 2 'already given; only report, export and show --group-id take several' \
+expect only_report_and_export_take_stores 2 'only report, export and show --group-id take several' \
 	list --store s.db --store t.db
 expect show_takes_one 2 'show takes one incident at a time' show 1-2
 expect a_range_has_a_limit 2 'more than 4096 incidents' report 1-99999

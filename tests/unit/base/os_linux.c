@@ -401,7 +401,7 @@ static void hold_a_lock(void *ctx)
 	low->after = own_nice();
 }
 
-TEST(os_low_threads_hold_mutexes_at_high_priority)
+TEST(os_a_priority_counts_once_no_mutex_is_held)
 {
 	struct low low = {.lock = os_mutex_new()};
 	struct os_thread *thread = NULL;
@@ -415,8 +415,8 @@ TEST(os_low_threads_hold_mutexes_at_high_priority)
 	assert_int_equal(os_thread_start("low", hold_a_lock, &low, &thread, NULL), 0);
 	os_thread_join(thread);
 	assert_int_equal(low.before, 10);
-	assert_int_equal(low.held, -10);
-	assert_int_equal(low.asked, -10);
+	assert_int_equal(low.held, 10);
+	assert_int_equal(low.asked, 10);
 	assert_int_equal(low.after, 19);
 	os_mutex_free(low.lock);
 }
@@ -470,7 +470,7 @@ int main(void)
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
 		cmocka_unit_test(os_ipc_lets_callers_wait_until_a_descriptor_is_free),
 		cmocka_unit_test(os_poll_rests_where_it_is_refused),
-		cmocka_unit_test(os_low_threads_hold_mutexes_at_high_priority),
+		cmocka_unit_test(os_a_priority_counts_once_no_mutex_is_held),
 		cmocka_unit_test(os_thread_hurry_outlasts_a_mutex),
 	};
 
