@@ -280,7 +280,7 @@ $(BUILD)/headers:
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan \
         check-tsan check-bare check-vm bench bench-strict bench-compare bench-stacks \
-        sanitized bench-beside bench-heap bench-service fuzz fuzz-coverage \
+        bench-beside bench-heap bench-service fuzz fuzz-coverage \
         install uninstall clean distclean help deb rpm tarball zip msi package check-package
 
 all: $(recorder) $(heap_library) ## build/linux/recorder (the default)
@@ -345,10 +345,6 @@ build_tsan = $(beside) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,t
 check-tsan: deps ## ring, queue and engine tests, a recording under the thread sanitizer
 	$(Q)$(build_tsan)
 	@BUILD=build/tsan tests/run.sh $(tsan_programs) tests/cli/whole_linux.sh
-
-sanitized: # what these two run
-	+$(Q)$(build_asan)
-	+$(Q)$(build_tsan)
 
 check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh
 	@tests/support/check_bare.sh

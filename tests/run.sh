@@ -28,11 +28,12 @@
 # check-tsan, make check-bare).
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
-# perf/live_linux; other load and chance can disturb it. If it fails, it is run again at the end,
-# alone, twice at most, and the last result counts. That is reported with all that the failing run
-# printed: "again tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit
-# tests and scripts about files give the same result each time; only a Windows program that printed
-# nothing at all is: Wine did not start it.
+# perf/live_linux; tests/cli/windows_X.sh and stopped/X_windows.exe stop and sample threads. Other
+# load and chance can disturb them. If one fails, it is run again at the end, alone, twice at most,
+# and the last result counts. That is reported with all that the failing run printed: "again
+# tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit tests and scripts
+# about files give the same result each time; only a Windows program that printed nothing at all is:
+# Wine did not start it.
 #
 # A line ends in the time that a program took and the CPU time of its processes (without Wine's
 # server): a large difference is waiting.
@@ -161,7 +162,8 @@ run_one()
 	flock 9
 	# A test program begins with a line of cmocka's: without one Wine did not start it.
 	if [ "$failed" != 0 ] && [ "${RUN:=1}" -lt 3 ] &&
-		[[ $name == tests/cli/*_linux.sh || $name == */live_linux ||
+		[[ $name == tests/cli/*_linux.sh || $name == tests/cli/windows_*.sh ||
+			$name == */live_linux || $name == */stopped/*_windows.exe ||
 			($name == *.exe && ! -s $log) ]]; then
 		echo "again $name: $failed failed at run $RUN${verdict:+: $verdict}"
 		show_log "$log"

@@ -69,7 +69,7 @@ void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allow
 bool os_thread_join_within(struct os_thread *thread, uint64_t timeout_ns);
 /* For a thread that may never return, instead of a join: it frees itself, and owns what it uses. */
 void os_thread_leave(struct os_thread *thread);
-/* Of the calling thread; best effort. On Linux it counts once the thread holds no mutex. */
+/* Of the calling thread; best effort. On Linux it counts once no mutex is held, or at a wait. */
 void os_thread_priority(enum os_priority priority);
 uint64_t os_thread_cpu_ns(void);             /* that the calling thread has used */
 /*

@@ -221,12 +221,10 @@ void os_mutex_free(struct os_mutex *m)
  * A thread that lowered itself while it holds a mutex would be preempted at once on a busy machine,
  * and keep those that wait for it, the merge thread among them, for as long as it waits for a CPU.
  */
-static void lower_self(void)
+static void set_asked(void)
 {
 	int priority;
 
-	if (!self || --self->nlocks || !self->is_asked)
-		return;
 	self->is_asked = false;
 	do {
 		priority = atomic_load(&self->priority);
@@ -244,7 +242,8 @@ void os_mutex_lock(struct os_mutex *m)
 void os_mutex_unlock(struct os_mutex *m)
 {
 	pthread_mutex_unlock(&m->m);
-	lower_self();
+	if (self && !--self->nlocks && self->is_asked)
+		set_asked();
 }
 
 struct os_cond *os_cond_new(void)
@@ -284,6 +283,8 @@ bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns)
 	struct timespec until;
 	uint64_t end_ns;
 
+	if (self && self->is_asked)
+		set_asked();                 /* it may sleep for long */
 	if (timeout_ns == UINT64_MAX)
 		return pthread_cond_wait(&c->c, &m->m) == 0;
 	end_ns = os_now_ns() + timeout_ns;
