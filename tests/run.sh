@@ -31,9 +31,9 @@
 # perf/live_linux; tests/cli/windows_X.sh and stopped/X_windows.exe stop and sample threads. Other
 # load and chance can disturb them. If one fails, it is run again at the end, alone, twice at most,
 # and the last result counts. That is reported with all that the failing run printed: "again
-# tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit tests and scripts
-# about files give the same result each time; only a Windows program that printed nothing at all is:
-# Wine did not start it.
+# tests/cli/X_linux.sh: N failed at run 1". Nothing else is run again, because unit tests and the
+# other scripts give the same result each time; only a Windows program that printed nothing at all
+# is: Wine did not start it.
 #
 # A line ends in the time that a program took and the CPU time of its processes (without Wine's
 # server): a large difference is waiting.
