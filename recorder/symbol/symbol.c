@@ -103,7 +103,7 @@ static void name_frame(struct worker *w, struct frame *frame)
 {
 	struct symbols *s = w->symbols;
 	char readable[FUNCTION_NAME_MAX + 1];
-	struct symbol symbol;
+	struct symbol symbol = {.raw_name = NULL};
 	bool first, named;
 
 	if (has_name(frame))
@@ -114,8 +114,8 @@ static void name_frame(struct worker *w, struct frame *frame)
 		named = !frame_set_function(s->frames, frame, symbol.offset, readable, symbol.name,
 					    symbol.module);
 	else if (named)
-		named = !frame_set_function(s->frames, frame, symbol.offset, symbol.name, NULL,
-					    symbol.module);
+		named = !frame_set_function(s->frames, frame, symbol.offset, symbol.name,
+					    symbol.raw_name, symbol.module);
 	first = !atomic_exchange(&frame->asked, true);
 	os_mutex_lock(s->lock);
 	s->use.named += named;

@@ -101,6 +101,34 @@ TEST(worker_names_frames_that_are_wanted)
 	symbol_world_close(&w);
 }
 
+static bool witness_find(void *ctx, const struct object *object, uint64_t offset,
+			 struct symbol *out)
+{
+	(void)ctx;
+	(void)object;
+	*out = (struct symbol){.offset = offset & ~0xfULL, .name = "Late.Method",
+			       .module = "App", .raw_name = "=(int32)"};
+	return true;
+}
+
+/* What a runtime told late has its parameters too. */
+TEST(worker_takes_all_that_a_witness_says)
+{
+	const struct symbol_witness witness = {.find = witness_find};
+	const struct symbol_env env = {.witness = &witness};
+	struct object_key key = {.kind = OBJECT_JIT, .pid = 1, .path = "[.net]"};
+	struct symbol_world w;
+	struct frame *frame;
+
+	symbol_world_open(&w, &env, NULL);
+	frame = frame_at(&w, objects_get(w.frames, &key, os_pid()), 0x18);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 0);
+	assert_string_equal(named(frame)->name, "Late.Method");
+	assert_string_equal(named(frame)->module, "App");
+	assert_string_equal(named(frame)->raw_name, "=(int32)");
+	symbol_world_close(&w);
+}
+
 TEST(worker_refuses_a_file_with_another_build_id)
 {
 	struct symbols_use use;
@@ -418,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_names_frames_that_are_wanted),
+		cmocka_unit_test(worker_takes_all_that_a_witness_says),
 		cmocka_unit_test(worker_refuses_a_file_with_another_build_id),
 		cmocka_unit_test(
 			worker_remembers_what_cannot_be_opened_until_another_process_maps_it),
