@@ -19,6 +19,7 @@
 #define PATH_BYTES 512
 #define NAME_BYTES 100
 #define LOOK_MS 1000
+#define LINK_TRIES 10u
 
 struct heap_next {
 	char file[PATH_BYTES], folder[PATH_BYTES];
@@ -170,7 +171,7 @@ static void set_places(struct heap_next *n, const char *file, const char *folder
 	snprintf(n->folder, sizeof(n->folder), "%.300s", folder ? folder : "/run/recorder-heap");
 }
 
-static bool make_link(const struct heap_next *n, const char *library)
+static bool try_link(const struct heap_next *n, const char *library)
 {
 	const char *folders[] = {n->folder, n->own, n->link_folder};
 	unsigned i;
@@ -180,6 +181,19 @@ static bool make_link(const struct heap_next *n, const char *library)
 			return false;
 	unlink(n->link);
 	return symlink(library, n->link) == 0;
+}
+
+/* Another recorder that ends removes the folder while it is empty. */
+static bool make_link(const struct heap_next *n, const char *library)
+{
+	unsigned tries;
+
+	for (tries = 0; tries < LINK_TRIES; tries++)
+		if (try_link(n, library))
+			return true;
+		else if (errno != ENOENT)
+			break;
+	return false;
 }
 
 int heap_next_begin_at(const char *file, const char *folder, const char *library, const char *name,
