@@ -135,19 +135,25 @@ static const char *host_of(const struct target *t)
 	return user ? user + 1 : host;
 }
 
+bool target_host_is_local(const char *host, const char *ends)
+{
+	static const char *const local[] = {"127.0.0.1", "localhost", "[::1]"};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(local); i++)
+		if (text_starts_fold(host, local[i]) && strchr(ends, host[strlen(local[i])]))
+			return true;
+	return false;
+}
+
 /* A URL of PostgreSQL without a host means a Unix socket, unless its query names one. */
 bool target_is_local(const struct target *t)
 {
-	static const char *const local[] = {"127.0.0.1", "localhost", "[::1]"};
 	const char *host = host_of(t), *named = strstr(host, "host=");
-	size_t i;
 
 	if (t->kind->database == DATABASE_POSTGRESQL && (named || !strcspn(host, "/?#:")))
 		return !named || named[5] == '/' || text_starts_fold(named + 5, "%2F");
-	for (i = 0; i < COUNT_OF(local); i++)
-		if (text_starts_fold(host, local[i]) && strchr(":/?#", host[strlen(local[i])]))
-			return true;
-	return false;
+	return target_host_is_local(host, ":/?#");
 }
 
 static int check(const struct target *t, struct err *err)

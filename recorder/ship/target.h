@@ -80,6 +80,8 @@ void target_free(struct target *t);
 
 /* Whether what is sent there stays on this machine. */
 bool target_is_local(const struct target *t);
+/* Whether a text begins with a name of this machine, and one of the ends, or its own, follows. */
+bool target_host_is_local(const char *host, const char *ends);
 
 /* What ends a rule: ";Peers=web*,db1"; and whether this target is a peer that a rule names. */
 #define PEERS_KEY ";Peers="

@@ -64,15 +64,13 @@ bool target_is_peer_of(const struct target *t, const char *rule)
 
 bool target_next_peer(const char **at, struct buf *out)
 {
-	static const char *const local[] = {"http://", "127.0.0.1", "localhost", "[::1]"};
 	size_t n = strcspn(*at, ",;"), i;
 	const char *peer = *at;
-	bool is_local = false;
+	bool is_local = text_starts_fold(peer, "http://") ||
+			target_host_is_local(peer, ":/?#,;");
 
 	if (!n)
 		return false;
-	for (i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		is_local |= text_starts_fold(peer, local[i]);
 	*at += n + (peer[n] == ',');
 	for (i = 0; i + 3 < n && strncmp(peer + i, "://", 3) != 0; i++)
 		;

@@ -49,6 +49,10 @@ TEST(each_of_a_list_has_the_keys_at_its_end)
 	lists("127.0.0.1:9500,[::1],http://a,https://b",
 	      (const char *const[]){"peer+http://127.0.0.1:9500", "peer+http://[::1]",
 				    "peer+http://a", "peer+https://b", NULL});
+	lists("localhost:9500,localhost.example.com,127.0.0.10",
+	      (const char *const[]){"peer+http://localhost:9500",
+				    "peer+https://localhost.example.com",
+				    "peer+https://127.0.0.10", NULL});
 	lists(",web1", (const char *const[]){NULL});
 	lists("", (const char *const[]){NULL});
 }
