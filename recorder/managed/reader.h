@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/bytes.h"
 #include "managed/names.h"
 #include "unwind/unwind.h"
 
@@ -36,6 +37,18 @@ static inline bool managed_read(const struct managed_memory *m, uint64_t address
 				size_t n)
 {
 	return m->read(m->ctx, address, to, n) == n;
+}
+
+/* A little-endian word of 8 bytes. */
+static inline bool managed_read_u64(const struct managed_memory *m, uint64_t address,
+				    uint64_t *out)
+{
+	uint8_t bytes[8];
+
+	if (!managed_read(m, address, bytes, sizeof(bytes)))
+		return false;
+	*out = le64(bytes);
+	return true;
 }
 
 /* First member of what its maker allocates. */

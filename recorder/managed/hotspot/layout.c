@@ -59,16 +59,6 @@ static size_t read_paged(void *ctx, uint64_t address, void *to, size_t n)
 	return done;
 }
 
-static bool read_u64(const struct managed_memory *m, uint64_t address, uint64_t *out)
-{
-	uint8_t bytes[8];
-
-	if (!managed_read(m, address, bytes, sizeof(bytes)))
-		return false;
-	*out = le64(bytes);
-	return true;
-}
-
 /* A text of the target; "" when it is NULL or cannot be read, cut when it is too long. */
 static void read_text(const struct managed_memory *m, uint64_t address, char *out, size_t n)
 {
@@ -270,8 +260,8 @@ struct table_at {
 static bool find_table(const struct managed_memory *m, const struct managed_export *x,
 		       enum hotspot_export table, enum hotspot_export stride, struct table_at *out)
 {
-	return read_u64(m, x[table].at, &out->entries) && out->entries &&
-	       read_u64(m, x[stride].at, &out->stride) && out->stride >= 8 &&
+	return managed_read_u64(m, x[table].at, &out->entries) && out->entries &&
+	       managed_read_u64(m, x[stride].at, &out->stride) && out->stride >= 8 &&
 	       out->stride <= STRIDE_MAX;
 }
 
@@ -279,7 +269,7 @@ static bool find_table(const struct managed_memory *m, const struct managed_expo
 static bool entry_word(const struct managed_memory *m, uint64_t entry, uint64_t offset,
 		       uint64_t *out)
 {
-	return offset <= STRIDE_MAX - 8 && read_u64(m, entry + offset, out);
+	return offset <= STRIDE_MAX - 8 && managed_read_u64(m, entry + offset, out);
 }
 
 static bool read_structs(struct hotspot_layout *l, const struct managed_memory *m,
@@ -295,7 +285,7 @@ static bool read_structs(struct hotspot_layout *l, const struct managed_memory *
 	if (!find_table(m, x, X_STRUCTS, X_STRUCT_STRIDE, &t))
 		return false;
 	for (k = 0; k < 6; k++)
-		if (!read_u64(m, x[which[k]].at, &offsets[k]))
+		if (!managed_read_u64(m, x[which[k]].at, &offsets[k]))
 			return false;
 	for (i = 0; i < ENTRIES_MAX; i++) {
 		char type[TEXT_MAX], field[TEXT_MAX], ctype[TEXT_MAX];
@@ -345,8 +335,8 @@ static bool read_types(struct hotspot_layout *l, const struct managed_memory *m,
 	struct table_at t;
 
 	return find_table(m, x, X_TYPES, X_TYPE_STRIDE, &t) &&
-	       read_u64(m, x[X_TYPE_NAME].at, &name_at) &&
-	       read_u64(m, x[X_TYPE_SIZE].at, &size_at) &&
+	       managed_read_u64(m, x[X_TYPE_NAME].at, &name_at) &&
+	       managed_read_u64(m, x[X_TYPE_SIZE].at, &size_at) &&
 	       read_values(m, &t, name_at, size_at, wanted_types, HOTSPOT_TYPES, l->sizes);
 }
 
@@ -362,7 +352,8 @@ static void read_field_flags(struct hotspot_layout *l, const struct managed_memo
 	unsigned i;
 
 	if (find_table(m, x, X_INTS, X_INT_STRIDE, &t) &&
-	    read_u64(m, x[X_INT_NAME].at, &name_at) && read_u64(m, x[X_INT_VALUE].at, &value_at))
+	    managed_read_u64(m, x[X_INT_NAME].at, &name_at) &&
+	    managed_read_u64(m, x[X_INT_VALUE].at, &value_at))
 		read_values(m, &t, name_at, value_at, names, HOTSPOT_FIELD_FLAGS, bits);
 	for (i = 0; i < HOTSPOT_FIELD_FLAGS; i++)
 		l->field_flags[i] = bits[i] & 31;
@@ -470,7 +461,7 @@ static bool read_heaps(struct hotspot_layout *l, const struct managed_memory *m)
 	    !hotspot_read(l, m, F_ARRAY_DATA, array, &data) || !n || n > HOTSPOT_HEAPS_MAX)
 		return false;
 	for (i = 0; i < n; i++)
-		if (!read_u64(m, data + 8 * i, &heap) || !heap || !read_heap(l, m, heap))
+		if (!managed_read_u64(m, data + 8 * i, &heap) || !heap || !read_heap(l, m, heap))
 			return false;
 	return true;
 }

@@ -26,12 +26,7 @@ static bool is_pointer(uint64_t p)
 
 static bool read_word(const struct managed_memory *m, uint64_t address, uint64_t *out)
 {
-	uint8_t bytes[8];
-
-	if (!is_pointer(address) || !managed_read(m, address, bytes, sizeof(bytes)))
-		return false;
-	*out = le64(bytes);
-	return true;
+	return is_pointer(address) && managed_read_u64(m, address, out);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

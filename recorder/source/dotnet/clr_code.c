@@ -32,23 +32,13 @@ struct clr_module {
 	uint32_t nbytes;
 };
 
-static bool read_word(const struct managed_memory *m, uint64_t at, uint64_t *out)
-{
-	uint8_t bytes[8];
-
-	if (!managed_read(m, at, bytes, sizeof(bytes)))
-		return false;
-	*out = le64(bytes);
-	return true;
-}
-
 bool clr_code_open(struct clr_code *c, const struct managed_memory *memory, uint64_t base)
 {
 	struct managed_export table = {.name = "g_dacTable"};
 
 	*c = (struct clr_code){0};
 	if (managed_exports_read(memory, base, &table, 1, NULL) || !table.at ||
-	    !read_word(memory, table.at, &c->ranges))
+	    !managed_read_u64(memory, table.at, &c->ranges))
 		c->ranges = 0;
 	return c->ranges != 0;
 }
@@ -65,7 +55,7 @@ static bool find_section(const struct clr_code *c, const struct managed_memory *
 	for (i = LEVELS - 1; i >= 0; i--) {
 		uint64_t number = address >> (LAST_BITS + LEVEL_BITS * i) & LEVEL_MASK;
 
-		if (!read_word(m, at + 8 * number, &at) || !(at &= ~1ULL))
+		if (!managed_read_u64(m, at + 8 * number, &at) || !(at &= ~1ULL))
 			return false;
 	}
 	for (i = 0; at && i < FRAGMENTS_MAX; i++) {
@@ -126,8 +116,8 @@ static bool find_method(const struct clr_code *c, const struct managed_memory *m
 	    !managed_read(m, le64(s + 0x28), heap, sizeof(heap)) || le64(heap + 0x20) > pc ||
 	    pc - le64(heap + 0x20) > UINT32_MAX ||
 	    !find_start(m, le64(heap + 0x20), le64(heap + 0x28), pc, &out->start) ||
-	    !read_word(m, out->start - 8, &header) || header <= STUBS_LAST ||
-	    !read_word(m, header + 0x18, &desc) || !managed_read(m, desc, d, sizeof(d)))
+	    !managed_read_u64(m, out->start - 8, &header) || header <= STUBS_LAST ||
+	    !managed_read_u64(m, header + 0x18, &desc) || !managed_read(m, desc, d, sizeof(d)))
 		return false;
 	if ((d[6] & 7) != KIND_PLAIN && (d[6] & 7) != KIND_GENERIC)
 		return false;
