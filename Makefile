@@ -330,20 +330,15 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 whole = $(patsubst %,build/$(1)/%,recorder librecorder-heap.so programs/burn programs/hop_linux \
         programs/flood_linux programs/dotnet_flood_linux programs/hsperf_flood_linux)
 
-# A build that leaves the machine to tests that must run alone: tests/run.sh.
-beside = mkdir -p build && flock -s build/quiet.lock $(MAKE)
-
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
-build_asan = $(beside) VARIANT=asan goals GOALS='$(asan_programs) $(call whole,asan)'
 check-asan: deps ## unit tests, fuzz corpora and a recording under the address, undefined sanitizers
-	$(Q)$(build_asan)
+	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs) $(call whole,asan)'
 	@BUILD=build/asan tests/run.sh $(asan_programs) tests/cli/whole_linux.sh
 
 tsan_tests    = model/ring model/queue symbol/worker engine/engine engine/file engine/load
 tsan_programs = $(foreach t,$(tsan_tests),$(call built,tsan,$(t)))
-build_tsan = $(beside) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,tsan)'
 check-tsan: deps ## ring, queue and engine tests, a recording under the thread sanitizer
-	$(Q)$(build_tsan)
+	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs) $(call whole,tsan)'
 	@BUILD=build/tsan tests/run.sh $(tsan_programs) tests/cli/whole_linux.sh
 
 check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh

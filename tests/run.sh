@@ -24,8 +24,7 @@
 #
 # Two run at a time, and a third program beside two scripts. A script with a line "# alone: WHY" has
 # the machine to itself, and so has one of a sanitized recorder: it holds build/quiet.lock, which
-# all that may run beside others share (other programs, the builds of make check-asan and
-# check-tsan, make check-bare).
+# all that may run beside others share (other programs, make check-bare).
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
 # perf/live_linux; tests/cli/windows_X.sh and stopped/X_windows.exe stop and sample threads. Other
