@@ -561,8 +561,9 @@ void call_when_text(const struct call_tree *t, const float when[CALL_WHEN],
 
 	if (t->is_time)
 		whole = (double)(t->t1_ns - t->t0_ns) / CALL_WHEN * (t->nparts ? t->nparts : 1);
-	for (i = 0; i < CALL_WHEN && !t->is_time; i++)
-		whole = when[i] > whole ? (double)when[i] : whole;
+	else
+		for (i = 0; i < CALL_WHEN; i++)
+			whole = when[i] > whole ? (double)when[i] : whole;
 	for (i = 0; i < CALL_WHEN; i++)
 		out[i] = call_share_letter(whole > 0 ? when[i] / whole : 0);
 	out[CALL_WHEN] = '\0';

@@ -14,7 +14,7 @@
 #define ANSWER_NS (200 * NS_PER_MS)
 #define RETRY_NS NS_PER_SEC                  /* a runtime that starts has no tables yet */
 #define MAPS_BYTES_MAX ((size_t)4 << 20)
-#define RUNTIME "/libcoreclr.so"
+#define RUNTIME "libcoreclr.so"
 
 /* What is asked about a process; a job that hangs keeps it. */
 struct program {
@@ -30,8 +30,8 @@ struct program {
 struct known {
 	uint32_t pid;
 	uint64_t identity;
-	struct program *program;             /* NULL = it is no .NET program, */
-	uint64_t until_ns;                   /* which counts so long */
+	struct program *program;             /* NULL = it is no .NET program */
+	uint64_t until_ns;                   /* when to look again whether it is one */
 };
 
 struct clr_memory {
@@ -56,21 +56,18 @@ static void look_for_runtime(struct program *p, const struct managed_memory *mem
 {
 	struct buf text = {0};
 	char exe[4096], *line, *end, *path;
-	size_t n = proc_pid_exe(p->pid, exe, sizeof(exe));
+	bool known = proc_pid_exe(p->pid, exe, sizeof(exe)) &&
+		     proc_pid_load(p->pid, "maps", MAPS_BYTES_MAX, &text) && text.len;
 	uint64_t start, pgoff;
 
-	if (!proc_pid_load(p->pid, "maps", MAPS_BYTES_MAX, &text) || !buf_text(&text)[0])
-		n = 0;
-	for (line = text.data; n && !p->code.ranges && (end = strchr(line, '\n')) != NULL;
+	for (line = text.data; known && !p->code.ranges && (end = strchr(line, '\n')) != NULL;
 	     line = end + 1) {
 		*end = '\0';
 		path = strchr(line, '/');
 		if (!path || sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &pgoff) != 2 ||
 		    pgoff)
 			continue;
-		n = strlen(path);
-		if (strcmp(path, exe) == 0 || (n >= sizeof(RUNTIME) &&
-		    strcmp(path + n - (sizeof(RUNTIME) - 1), RUNTIME) == 0))
+		if (strcmp(path, exe) == 0 || strcmp(os_base_name(path), RUNTIME) == 0)
 			clr_code_open(&p->code, memory, start);
 	}
 	buf_free(&text);
