@@ -1,6 +1,6 @@
 #!/bin/bash
-# make bench-heap: CPU time of a malloc and its free under what samples heaps, and of servers with
-# librecorder-heap.so and without. Peers that are not installed are left out: jemalloc
+# make bench-heap: CPU time of a malloc and its free under what samples heaps, and what
+# librecorder-heap.so takes of servers' CPU time (with valgrind). Peers that are not installed are left out: jemalloc
 # (libjemalloc2), heaptrack, perf, redis-server, nginx (with ab of apache2-utils).
 #
 #   tests/bench/heap.sh [TURNS]          of each measurement (5); the median counts
@@ -54,8 +54,6 @@ if perf probe -q -x "$LIBC" --add malloc 2>/dev/null; then
 	perf probe -q -d 'probe_libc:*'
 fi
 
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
-
 # serve HOW COMMAND...: start it; its pid is $pid once ready() says so.
 serve()
 {
@@ -68,33 +66,35 @@ serve()
 	exit 1
 }
 
-# costs NAME COMMAND...: CPU time of the server while load() runs, by turns.
+# costs NAME COMMAND...: what the library takes of the server's CPU time while load() runs. Times
+# of two runs differ by more than that on most machines, so it is its share of the instructions
+# (by callgrind), times the part of the CPU time that is not the kernel's.
 costs()
 {
-	local name=$1 how before
+	local name=$1 user all own
 	shift
-	: >without; : >with
-	for _ in $(seq "$TURNS"); do
-		for how in without with; do
-			serve $how "$@"
-			before=$(ticks "$pid")
-			load >/dev/null 2>&1
-			echo $(($(ticks "$pid") - before)) >>$how
-			kill "$pid"
-			wait "$server"
-			server=
-			rm -rf served.db*
-		done
-	done
-	printf '%-26s without %4d ticks (%s)   run --heap %4d (%s)\n' "$name" "$(median <without)" \
-		"$(sort -n without | xargs)" "$(median <with)" "$(sort -n with | xargs)"
+	serve without "$@"
+	load 10 >/dev/null 2>&1
+	user=$(awk '{ printf "%.1f", 100 * $14 / ($14 + $15) }' "/proc/$pid/stat")
+	kill "$pid"; wait "$server"; server=
+	serve with valgrind -q --tool=callgrind --callgrind-out-file="$work/calls" "$@"
+	load 1 >/dev/null 2>&1
+	kill "$pid"; wait "$server"; server=
+	callgrind_annotate --threshold=100 calls >annotated
+	all=$(sed -n 's/,//g; s/^ *\([0-9]*\).*PROGRAM TOTALS/\1/p' annotated)
+	own=$(grep -F 'librecorder-heap.so]' annotated | tr -d , | awk '{ n += $1 } END { print n }')
+	awk -v name="$name" -v all="$all" -v own="$own" -v user="$user" 'BEGIN {
+		printf "%-26s %.2f %% of its instructions, which are %.0f %% of its CPU time: %.2f %%\n",
+			name, 100 * own / all, user, user * own / all }'
+	rm -rf served.db* calls annotated
 }
 
+command -v callgrind_annotate >/dev/null || exit 0
 if command -v redis-server >/dev/null; then
 	ready() { redis-cli -p 7399 info server 2>/dev/null | tr -d '\r' |
 		awk -F: '/^process_id/ { print $2 }'; }
-	load() { redis-benchmark -p 7399 -q -n 300000 -c 20 -t set,get; }
-	costs 'redis, 600,000 requests' redis-server --port 7399 --save ''
+	load() { redis-benchmark -p 7399 -q -n "${1}0000" -c 20 -t set,get; }
+	costs 'redis, set and get' redis-server --port 7399 --save ''
 fi
 if command -v nginx >/dev/null && command -v ab >/dev/null; then
 	mkdir -p n && cat >n/conf <<END
@@ -104,6 +104,6 @@ fastcgi_temp_path $work/n/3; uwsgi_temp_path $work/n/4; scgi_temp_path $work/n/5
 server { listen 127.0.0.1:7398; location / { return 200 "hello"; } } }
 END
 	ready() { curl -s -o /dev/null http://127.0.0.1:7398/ && cat n/pid; }
-	load() { ab -q -n 60000 -c 20 http://127.0.0.1:7398/; }
-	costs 'nginx, 60,000 requests' nginx -c "$work/n/conf"
+	load() { ab -q -n "${1}0000" -c 20 http://127.0.0.1:7398/; }
+	costs 'nginx, answers of 5 bytes' nginx -c "$work/n/conf"
 fi
