@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum { COLUMNS = 79, COLUMNS_MIN = 40, COLUMNS_MAX = 100, MAN_COLUMNS = 78 };
+enum { TOPICS_ABOUT = 3 };              /* that 'help WORD' names at most */
 
 /* A file of cli/help/ begins with "# NAME: SUMMARY". */
 static const char *const topics[] = {
@@ -248,11 +249,45 @@ static int write_pages(const char *dir, struct err *err)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* How often a text has the word, of any case. */
+static unsigned mentions(const char *text, const char *word)
+{
+	size_t n = strlen(word), i;
+	unsigned found = 0;
+
+	for (; n && *text; text++) {
+		for (i = 0; i < n && tolower((unsigned char)text[i]) ==
+				    tolower((unsigned char)word[i]); i++)
+			;
+		found += i == n;
+	}
+	return found;
+}
+
+/* The topics that tell most about a word, in `near`: "memory, linux". Empty when none has it. */
+static void put_topics_about(const char *word, struct buf *near)
+{
+	unsigned counts[sizeof(topics) / sizeof(topics[0])], i, shown, best;
+	struct help title;
+
+	for (i = 0; topics[i]; i++)
+		counts[i] = mentions(topics[i], word);
+	for (shown = 0; shown < TOPICS_ABOUT; shown++) {
+		for (best = 0, i = 1; topics[i]; i++)
+			best = counts[i] > counts[best] ? i : best;
+		if (!counts[best])
+			break;
+		take_title(topics[best], &title);
+		buf_printf(near, "%s%s", shown ? ", " : "", title.name);
+		counts[best] = 0;
+	}
+}
+
 static int unknown(const char *name, struct err *err)
 {
 	struct help titles[sizeof(topics) / sizeof(topics[0])];
 	struct nearest nearest = {.wanted = name};
-	struct buf near = {0};
+	struct buf near = {0}, about = {0};
 	unsigned i;
 
 	for (i = CMD_NONE + 1; i < COMMANDS; i++)
@@ -262,13 +297,18 @@ static int unknown(const char *name, struct err *err)
 		nearest_offer(&nearest, titles[i].name);
 	}
 	nearest_put(&nearest, "", "", &near);
-	if (near.len)
+	put_topics_about(name, &about);
+	if (about.len)
+		err_set(err, ERR_USAGE, "no command or topic '%.60s'; the topics that tell most "
+			"about it: %s", name, buf_text(&about));
+	else if (near.len)
 		err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; did you mean %s?", name,
 			buf_text(&near));
 	else
 		err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; "
 			"'recorder help' lists them", name);
 	buf_free(&near);
+	buf_free(&about);
 	return ERR_USAGE;
 }
 

@@ -113,6 +113,8 @@ done
 check help_has_no_escape_codes_in_a_pipe fails grep -q "$(printf '\033')" all.txt
 expect an_unknown_topic_has_a_nearest_one 2 \
 	"unknown command or topic 'trigers'; did you mean triggers" help trigers
+expect a_word_that_is_no_topic_names_those_that_tell_of_it 2 \
+	"no command or topic 'heap'; the topics that tell most about it: memory, " help heap
 # paged PAGER PATTERN: run "help" on a pseudo-terminal with that pager
 paged() { PAGER=$1 script -qec "$RECORDER help store" /dev/null | grep -q "$2"; }
 check topics_go_through_the_pager paged 'sed s/^/paged:/' 'paged:.*STORE.lock'
