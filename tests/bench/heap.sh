@@ -1,7 +1,8 @@
 #!/bin/bash
 # make bench-heap: CPU time of a malloc and its free under what samples heaps, and what
-# librecorder-heap.so takes of servers' CPU time (with valgrind). Peers that are not installed are left out: jemalloc
-# (libjemalloc2), heaptrack, perf, redis-server, nginx (with ab of apache2-utils).
+# librecorder-heap.so takes of servers' CPU time (with valgrind). Peers that are not installed are
+# left out: jemalloc (libjemalloc2), heaptrack, perf, redis-server, nginx (with ab of
+# apache2-utils).
 #
 #   tests/bench/heap.sh [TURNS]          of each measurement (5); the median counts
 set -u
@@ -82,10 +83,10 @@ costs()
 	kill "$pid"; wait "$server"; server=
 	callgrind_annotate --threshold=100 calls >annotated
 	all=$(sed -n 's/,//g; s/^ *\([0-9]*\).*PROGRAM TOTALS/\1/p' annotated)
-	own=$(grep -F 'librecorder-heap.so]' annotated | tr -d , | awk '{ n += $1 } END { print n }')
-	awk -v name="$name" -v all="$all" -v own="$own" -v user="$user" 'BEGIN {
-		printf "%-26s %.2f %% of its instructions, which are %.0f %% of its CPU time: %.2f %%\n",
-			name, 100 * own / all, user, user * own / all }'
+	own=$(tr -d , <annotated | awk '/librecorder-heap.so]/ { n += $1 } END { print n }')
+	awk -v all="$all" -v own="$own" -v user="$user" -v name="$name" 'BEGIN {
+		format = "%-26s %.2f %% of its instructions, these %.0f %% of its CPU: %.2f %%\n"
+		printf format, name, 100 * own / all, user, user * own / all }'
 	rm -rf served.db* calls annotated
 }
 
