@@ -41,6 +41,8 @@ bool view_read_far(struct stack_view *v, uint64_t address, unsigned n, uint64_t 
 {
 	if (v->bytes && holds(v->start, v->nbytes, address, n)) {
 		*out = le_sized(v->bytes + (address - v->start), n);
+		if (address - v->start + n > v->used)
+			v->used = address - v->start + n;
 		return true;
 	}
 	if (v->fetch) {

@@ -24,6 +24,7 @@ struct stack_view {
 	const uint8_t *bytes;           /* the copy; NULL = none */
 	uint64_t start;                 /* its address: the stack pointer */
 	uint32_t nbytes;
+	uint64_t used;                  /* so many of the copy, from its start on, were needed */
 
 	view_fetch *fetch;              /* NULL = only the copy is available (for now) */
 	void *ctx;
@@ -44,6 +45,7 @@ static inline bool view_read(struct stack_view *v, uint64_t address, unsigned n,
 
 	if (n == 8 && v->nbytes >= 8 && at <= v->nbytes - 8) {
 		*out = le64(v->bytes + at);
+		v->used = at + 8 > v->used ? at + 8 : v->used;
 		return true;
 	}
 	return view_read_far(v, address, n, out);

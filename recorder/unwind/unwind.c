@@ -222,6 +222,7 @@ static void set_up_stepper(const struct walk *w, bool all)
 	s->view.ctx = w->caller->ctx;
 	s->view.nchunks = 0;
 	s->view.fetched = false;
+	s->view.used = 0;
 	s->code = in->regs_mask & ~UNWIND_REGS_NEEDED & UNWIND_REGS_BETTER ? NULL : w->caller->code;
 	s->worked_out = false;
 }
@@ -493,6 +494,8 @@ static void walk_user(struct walk *w)
 		return;
 	}
 	quality = w->out->quality;
+	if (quality == QUALITY_COMPLETE && !w->u->stepper.view.fetched && w->u->stepper.view.used)
+		w->out->end = w->u->stepper.view.start + w->u->stepper.view.used;
 	if (quality == QUALITY_COMPLETE || quality == QUALITY_STITCHED ||
 	    quality == QUALITY_REMOTE) {
 		if (w->doubtful || w->u->stepper.worked_out)
@@ -554,6 +557,7 @@ void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 	out->pending = false;
 	out->nframe_pointer = 0;
 	out->npairs = 0;
+	out->end = 0;
 	if (!put_chain(&w, in->kernel_chain, in->nkernel, true))
 		return;
 	w.first = out->nframes;

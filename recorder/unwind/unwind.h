@@ -76,6 +76,7 @@ struct unwind_stack {
 	const struct unwind_pair *pairs;
 	uint32_t npairs, nuser_at;
 	uint64_t ip, sp;                     /* of the sample */
+	uint64_t end;                        /* nothing was read from here on; 0 = not complete */
 };
 
 /* What the caller knows about an address. */

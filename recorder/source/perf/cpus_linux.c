@@ -60,13 +60,31 @@ static void close_cpu(struct perf_cpus *c, unsigned number)
 	cpu->online = false;
 }
 
+/* A sampler, with the program where that runs. */
+static int open_sampler(struct perf_cpus *c, unsigned number, struct perf_ask *ask,
+			struct perf_ring *ring, struct err *err)
+{
+	int rc = perf_ring_open(ring, number, false, ask, err);
+
+	if (!rc && c->program)
+		perf_program_attach(c->program, ring, ask);
+	return rc;
+}
+
+static void enable_sampler(const struct perf_cpus *c, struct perf_ring *ring, bool on)
+{
+	if (on && c->program)
+		perf_program_use(c->program, ring);
+	perf_ring_enable(ring, on);
+}
+
 static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 {
 	struct perf_cpu *cpu = &c->all[number];
 	int rc = perf_ring_open(&cpu->rings[SIDEBAND], number, true, &c->ask, err);
 
 	if (!rc)
-		rc = perf_ring_open(&cpu->rings[SAMPLER], number, false, &c->ask, err);
+		rc = open_sampler(c, number, &c->ask, &cpu->rings[SAMPLER], err);
 	if (!rc && c->fault_period &&
 	    perf_ring_open_faults(&cpu->rings[FAULTS], number, c->fault_period, &c->ask, err))
 		c->fault_period = 0;
@@ -86,7 +104,7 @@ static void list_open_rings(struct perf_cpus *c)
 {
 	unsigned i, j;
 
-	c->nopen = 0;
+	c->nopen = c->nturns = 0;
 	for (i = 0; i < c->n; i++)
 		for (j = CPU_RINGS; j--;)
 			if (c->all[i].rings[j].fd >= 0)
@@ -113,8 +131,10 @@ static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool
 
 	if (!cpu->online)
 		return;
-	if (sideband || !c->ask.no_samples)
-		perf_ring_enable(&cpu->rings[sideband ? SIDEBAND : SAMPLER], on);
+	if (sideband)
+		perf_ring_enable(&cpu->rings[SIDEBAND], on);
+	else if (!c->ask.no_samples)
+		enable_sampler(c, &cpu->rings[SAMPLER], on);
 	if (!sideband && cpu->rings[FAULTS].fd >= 0)
 		perf_ring_enable(&cpu->rings[FAULTS], on);
 	if (!sideband && cpu->rings[UNMAPS].fd >= 0)
@@ -198,32 +218,65 @@ bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 	return false;
 }
 
+static bool is_before(const struct perf_turn *a, const struct perf_turn *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->rank < b->rank;
+}
+
+/* Put the turn at `at` below those that come before it. */
+static void sink(struct perf_cpus *c, unsigned at)
+{
+	struct perf_turn moved = c->turns[at];
+	unsigned next;
+
+	for (; (next = 2 * at + 1) < c->nturns; at = next) {
+		if (next + 1 < c->nturns && is_before(&c->turns[next + 1], &c->turns[next]))
+			next++;
+		if (!is_before(&c->turns[next], &moved))
+			break;
+		c->turns[at] = c->turns[next];
+	}
+	c->turns[at] = moved;
+}
+
 bool perf_cpus_refresh(struct perf_cpus *c)
 {
+	const struct perf_record *r;
 	bool filling = false;
 	unsigned i;
 
-	for (i = 0; i < c->nopen; i++)
-		filling |= perf_ring_refresh(c->open[i]);
+	c->nturns = 0;
+	for (i = 0; i < c->nopen; i++) {
+		struct perf_ring *ring = c->open[i];
+
+		filling |= perf_ring_refresh(ring);
+		r = perf_ring_peek(ring);
+		if (r)
+			c->turns[c->nturns++] = (struct perf_turn){
+				r->time_ns, ring->sideband ? 0 : 1 + i, ring};
+	}
+	for (i = c->nturns / 2; i-- > 0;)
+		sink(c, i);
 	return filling;
 }
 
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
 {
-	struct perf_ring *oldest = NULL;
-	uint64_t oldest_ns = UINT64_MAX;
-	unsigned i;
+	const struct perf_record *r;
 
-	for (i = 0; i < c->nopen; i++) {
-		const struct perf_record *r = perf_ring_peek(c->open[i]);
-
-		if (!r || r->time_ns > oldest_ns ||
-		    (r->time_ns == oldest_ns && !c->open[i]->sideband))
-			continue;
-		oldest = c->open[i];
-		oldest_ns = r->time_ns;
+	/* Only the first one's record can have been read since. */
+	while (c->nturns) {
+		r = perf_ring_peek(c->turns[0].ring);
+		if (r && r->time_ns == c->turns[0].time_ns)
+			return c->turns[0].ring;
+		if (r)
+			c->turns[0].time_ns = r->time_ns;
+		else
+			c->turns[0] = c->turns[--c->nturns];
+		if (c->nturns)
+			sink(c, 0);
 	}
-	return oldest;
+	return NULL;
 }
 
 const struct perf_ring *perf_cpus_sampler(const struct perf_cpus *c, unsigned cpu)
@@ -287,7 +340,7 @@ int perf_cpus_open_samplers(struct perf_cpus *c, const struct perf_ask *ask, str
 
 	for (i = 0; i < c->n && !rc; i++)
 		if (c->all[i].online)
-			rc = perf_ring_open(&c->all[i].next_sampler, i, false, &asked, err);
+			rc = open_sampler(c, i, &asked, &c->all[i].next_sampler, err);
 	while (rc && i--)
 		perf_ring_close(&c->all[i].next_sampler);
 	return rc;
@@ -304,7 +357,7 @@ uint64_t perf_cpus_start_samplers(struct perf_cpus *c)
 	between_ns = os_now_ns();
 	for (i = 0; i < c->n; i++)
 		if (c->all[i].online && !c->ask.no_samples)
-			perf_ring_enable(&c->all[i].next_sampler, true);
+			enable_sampler(c, &c->all[i].next_sampler, true);
 	return between_ns;
 }
 
@@ -361,6 +414,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 {
 	struct probes_config asked = *probes;
 	bool online[CPUS_MAX];
+	struct err why;
 	unsigned i;
 	int rc = 0;
 
@@ -368,12 +422,16 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 				.wake = os_wake_new()};
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
+	if (perf_program_new(&c->program, &why))
+		log_line(asked.log, LOG_INFO, "samples copy stacks of a fixed size, and each one "
+			 "wakes a reader of Python frames: %s", why.text);
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));
 	c->open = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->open));
 	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
-	if (!rc && (!c->all || !c->open || !c->polled))
+	c->turns = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->turns));
+	if (!rc && (!c->all || !c->open || !c->polled || !c->turns))
 		rc = err_memory(err, "for perf rings");
 	for (i = 0; c->all && i < c->n; i++)
 		c->all[i].next_sampler.fd = -1;
@@ -401,9 +459,11 @@ void perf_cpus_close(struct perf_cpus *c)
 	if (c->heap.map)
 		perf_ring_close(&c->heap);
 	probes_free(c->probes);
+	perf_program_free(c->program);
 	os_wake_free(c->wake);
 	free(c->all);
 	free(c->open);
+	free(c->turns);
 	free(c->polled);
 	*c = (struct perf_cpus){0};
 }

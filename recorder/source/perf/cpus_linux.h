@@ -12,17 +12,25 @@
 #include "model/capture.h"
 #include "base/log.h"
 #include "source/ring/perf_ring_linux.h"
+#include "source/perf/program_linux.h"
 #include "source/probe/probes_linux.h"
 
 struct perf_cpus {
 	struct perf_ask ask;                 /* what samplers were opened with */
 	uint32_t fault_period;               /* of page faults; 0 = none are recorded */
 	uint32_t unmap_id;                   /* of the tracepoint of unmapping; 0 = not recorded */
+	struct perf_program *program;        /* NULL = the kernel takes none */
 	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
 	struct perf_ring **open;             /* the rings that are open; side-band before sampler */
 	unsigned nopen;
+	struct perf_turn {
+		uint64_t time_ns;            /* of its oldest record */
+		unsigned rank;               /* among equal times; side-band is 0 */
+		struct perf_ring *ring;
+	} *turns;                            /* a heap of those that have a record; room for all */
+	unsigned nturns;
 	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
 	unsigned npolled;
 	struct os_wake *wake;
@@ -66,7 +74,8 @@ void perf_cpus_wake(struct perf_cpus *c);            /* any thread */
 bool perf_cpus_refresh(struct perf_cpus *c);
 /*
  * The ring with the oldest record, which is ring->record until perf_ring_next(); NULL when all are
- * empty. Of records with the same time, side-band comes first, so that a mapping precedes its use.
+ * empty, or were at perf_cpus_refresh(). Of records with the same time, side-band comes first, so
+ * that a mapping precedes its use. The time that it takes grows with the logarithm of the rings.
  */
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c);
 /* The ring of a CPU's samples; NULL = it is offline. */

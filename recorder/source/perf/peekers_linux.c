@@ -5,7 +5,7 @@
 #include "managed/python/code.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/managed_linux.h"
-#include "source/perf/wakes_linux.h"
+#include "source/perf/program_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,8 +85,7 @@ struct perf_peekers {
 	struct os_wake *wake;
 	struct log *log;
 	struct targets *targets;
-	struct perf_wakes *wakes;            /* NULL = none yet, or the kernel refuses */
-	bool wakes_refused;
+	const struct perf_program *program;  /* NULL = the kernel refuses */
 	struct one cpus[CPUS_MAX];
 	unsigned ncpus;
 	struct retired retired[RETIRED_MAX];
@@ -355,22 +354,15 @@ static void run_peeker(void *ctx)
 
 /* ---- following rings ------------------------------------------------------------------------- */
 
-/* For good: what the kernel refuses now it will refuse again. */
-static void refuse_wakes(struct perf_peekers *p, const struct err *why)
-{
-	log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s", why->text);
-	perf_wakes_free(p->wakes);
-	p->wakes = NULL;
-	p->wakes_refused = true;
-}
-
-/* Wakes by program stop where one fails: then samplers wake, from their next opening on. */
+/* Where one fails, no program wakes any more: then samplers do, from their next opening on. */
 static void wake_by_program(struct perf_peekers *p, struct peeker *k, const struct perf_ring *ring)
 {
 	struct err err;
 
-	if (p->wakes && perf_wake_open(p->wakes, ring, &k->by_program, &err))
-		refuse_wakes(p, &err);
+	if (!p->program || perf_wake_open(p->program, ring, &k->by_program, &err) == 0)
+		return;
+	log_line(p->log, LOG_INFO, "each sample wakes a reader of Python frames: %s", err.text);
+	p->program = NULL;
 }
 
 static struct peeker *peeker_new(struct perf_peekers *p, unsigned cpu, const struct perf_ring *ring,
@@ -543,17 +535,9 @@ bool perf_peekers_get(struct perf_peekers *p, unsigned cpu, uint64_t position,
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void make_wakes(struct perf_peekers *p)
-{
-	struct err err;
-
-	if (!p->wakes && !p->wakes_refused && perf_wakes_new(&p->wakes, &err))
-		refuse_wakes(p, &err);
-}
-
 bool perf_peekers_choose(const struct perf_peekers *p)
 {
-	return p->wakes != NULL;
+	return p->program != NULL;
 }
 
 bool perf_peekers_add(struct perf_peekers *p, const struct python_target *target)
@@ -561,14 +545,13 @@ bool perf_peekers_add(struct perf_peekers *p, const struct python_target *target
 	struct python_target *copy = malloc(sizeof(*copy));
 	uint32_t first = (uint32_t)hash_u64(target->pid), i;
 
-	make_wakes(p);
 	for (i = 0; copy && i < PROBES_MAX; i++) {
 		struct place *place = &p->targets->places[(first + i) % PEEK_TARGETS];
 
 		if (atomic_load(&place->pid))
 			continue;
 		*copy = *target;
-		if (p->wakes && !perf_wakes_add(p->wakes, target->pid))
+		if (p->program && !perf_program_wake(p->program, target->pid))
 			break;
 		atomic_store_explicit(&place->target, copy, memory_order_release);
 		atomic_store_explicit(&place->pid, target->pid, memory_order_release);
@@ -599,8 +582,8 @@ void perf_peekers_remove(struct perf_peekers *p, uint32_t pid, uint64_t now_ns)
 		if (atomic_load(&place->pid) != pid)
 			continue;
 		atomic_store(&place->pid, 0);
-		if (p->wakes)
-			perf_wakes_remove(p->wakes, pid);
+		if (p->program)
+			perf_program_wake_no_more(p->program, pid);
 		retire(p, atomic_exchange(&place->target, NULL), now_ns);
 	}
 }
@@ -645,8 +628,8 @@ void perf_peekers_count(const struct perf_peekers *p, struct perf_peeker_counts 
 		.abandoned = atomic_load(&p->abandoned), .fifo = atomic_load(&p->fifo)};
 }
 
-int perf_peekers_new(struct os_wake *wake, struct log *log, struct perf_peekers **out,
-		     struct err *err)
+int perf_peekers_new(const struct perf_program *program, struct os_wake *wake, struct log *log,
+		     struct perf_peekers **out, struct err *err)
 {
 	struct perf_peekers *p = calloc(1, sizeof(*p));
 
@@ -657,6 +640,7 @@ int perf_peekers_new(struct os_wake *wake, struct log *log, struct perf_peekers 
 		return err_memory(err, "for reading Python frames");
 	}
 	p->targets->users = 1;
+	p->program = program;
 	p->wake = wake;
 	p->log = log;
 	*out = p;
@@ -674,6 +658,5 @@ void perf_peekers_free(struct perf_peekers *p)
 	for (i = 0; i < p->nretired; i++)
 		free(p->retired[i].target);
 	drop_targets(p->targets);
-	perf_wakes_free(p->wakes);
 	free(p);
 }

@@ -9,7 +9,7 @@
  *
  * A peeker follows the sampler's ring with a position and a mapping of its own. Its results wait in
  * a ring of its own, for one reader. Where the kernel has BPF, only samples of the processes that
- * are peeked at wake it (wakes_linux.h). Elsewhere each sample does, and nobody else may poll the
+ * are peeked at wake it (program_linux.h). Elsewhere each sample does, and nobody else may poll the
  * ring then: perf's poll() hands a wake-up to one poller only.
  *
  * A read can hang for ever (a page in a file whose server is gone). Such a peeker is abandoned
@@ -32,10 +32,14 @@
 #define PEEK_TARGETS 1024u
 
 struct perf_peekers;
+struct perf_program;
 
-/* wake: of the source's thread, when a ring is a quarter full; borrowed until it is freed */
-int perf_peekers_new(struct os_wake *wake, struct log *log, struct perf_peekers **out,
-		     struct err *err);
+/*
+ * program   at the samplers; NULL = none. Borrowed, as the next
+ * wake      of the source's thread, when a ring is a quarter full
+ */
+int perf_peekers_new(const struct perf_program *program, struct os_wake *wake, struct log *log,
+		     struct perf_peekers **out, struct err *err);
 void perf_peekers_free(struct perf_peekers *p);      /* NULL allowed */
 
 /* Peek at a process from now on. serial and pid of the target are set. false: no room */

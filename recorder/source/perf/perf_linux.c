@@ -412,7 +412,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		rc = perf_managed_new(cfg->frames, s->walker.reader, cfg->log, perf_managed_readers(
 				      capture->no_node), &s->walker.managed, err);
 	if (!rc && !capture->no_python && capture->stack_kb)
-		rc = perf_python_new(s->walker.managed, s->cpus.wake, cfg->log, &s->python, err);
+		rc = perf_python_new(s->walker.managed, &s->cpus, cfg->log, &s->python, err);
 	if (!rc)
 		rc = open_state(s, needs, err);
 	if (!rc && s->cpus.probes && !(s->event_object = objects_get(cfg->frames, &events, 0)))

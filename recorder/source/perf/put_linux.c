@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define STACK_ENDS_MAX 64u               /* changes of a thread's, then it has none */
+#define STACK_END_NEAR 4096u             /* some bytes too many do no harm */
 #define CONSTRUCTED_NS (4 * NS_PER_MS)   /* a Java exception gets its message after its stack */
 
 void perf_put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, unsigned cpu,
@@ -52,6 +54,27 @@ static bool may_wait(const struct perf_source *s, const struct perf_record *r, u
 }
 
 /*
+ * Where the stack of a thread ends is known from its walks to the root. A thread that runs on many
+ * stacks (coroutines) has no such place.
+ */
+static void tell_stack_end(struct perf_source *s, const struct perf_ring *ring,
+			   struct perf_thread *t)
+{
+	const struct unwind_stack *stack = &s->walker.stack;
+	uint64_t end = stack->end;
+	bool too_short = ring->record.u.sample.id == ring->format.short_id &&
+			 (stack->quality == QUALITY_TRUNCATED ||
+			  stack->quality == QUALITY_STITCHED || stack->quality == QUALITY_REMOTE);
+
+	if (t->stack_ends == STACK_ENDS_MAX || (!end && !too_short) ||
+	    (end <= t->stack_end && end + STACK_END_NEAR > t->stack_end))
+		return;
+	t->stack_end = end;
+	t->stack_ends++;
+	perf_program_stack_end(s->cpus.program, t->tid, t->stack_ends < STACK_ENDS_MAX ? end : 0);
+}
+
+/*
  * Of the sampler, or a page fault. It waits for its process to be read, for the unwind tables of
  * its stack, and for its peeker.
  *
@@ -79,6 +102,8 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
 		return false;
+	if (thread && s->cpus.program && ring->format.short_id)
+		tell_stack_end(s, ring, thread);
 	if (thread && !ring->faults)
 		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
 	if (peeked &&

@@ -19,7 +19,7 @@ struct perf_python {
 	_Atomic uint64_t counts[COUNTS];
 };
 
-int perf_python_new(struct perf_managed *managed, struct os_wake *wake, struct log *log,
+int perf_python_new(struct perf_managed *managed, const struct perf_cpus *cpus, struct log *log,
 		    struct perf_python **out, struct err *err)
 {
 	struct perf_python *p = calloc(1, sizeof(*p));
@@ -27,7 +27,7 @@ int perf_python_new(struct perf_managed *managed, struct os_wake *wake, struct l
 
 	if (!p)
 		return err_memory(err, "for Python frames");
-	rc = perf_peekers_new(wake, log, &p->peekers, err);
+	rc = perf_peekers_new(cpus->program, cpus->wake, log, &p->peekers, err);
 	if (rc) {
 		free(p);
 		return rc;

@@ -16,7 +16,7 @@
 
 struct perf_python;
 
-int perf_python_new(struct perf_managed *managed, struct os_wake *wake, struct log *log,
+int perf_python_new(struct perf_managed *managed, const struct perf_cpus *cpus, struct log *log,
 		    struct perf_python **out, struct err *err);
 void perf_python_free(struct perf_python *p);        /* NULL allowed */
 

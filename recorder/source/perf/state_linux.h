@@ -53,6 +53,8 @@ struct perf_thread {
 	struct thread *thread;
 	uint64_t exited_ns;                  /* 0 = alive */
 	struct unwind_memory *memory;        /* its last complete stack; NULL = none yet */
+	uint64_t stack_end;                  /* as perf_program_stack_end() was told; 0 = nothing */
+	uint8_t stack_ends;                  /* how often it was told */
 };
 
 struct perf_state;

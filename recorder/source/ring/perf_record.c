@@ -80,9 +80,20 @@ bool perf_read_stack(struct cursor *c, struct perf_record *out)
 	return true;
 }
 
+/* The stack of a sample that a program made. */
+static bool take_short_stack(struct perf_record *out)
+{
+	const uint8_t *raw = out->u.sample.raw;
+
+	out->u.sample.stack = raw + PERF_SHORT_HEAD_BYTES;
+	out->u.sample.stack_bytes = le32(raw);
+	return out->u.sample.stack_bytes <= out->u.sample.raw_bytes - PERF_SHORT_HEAD_BYTES;
+}
+
 static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
 {
 	const uint8_t *b = cursor_take(c, 32), *cpu;
+	bool is_short = b && format->short_id && le64(b) == format->short_id;
 	uint32_t nraw;
 
 	if (!b || (format->address && !cursor_get(c, &out->u.sample.address, 8)) ||
@@ -97,7 +108,7 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	out->cpu = le32(cpu);
 	if (format->callchain && !perf_read_chain(c, out))
 		return false;
-	if (format->raw) {
+	if (format->raw || is_short) {
 		/* The kernel pads the data; else the registers behind it would not be aligned. */
 		if (!cursor_get(c, &nraw, 4) || nraw % 8 != 4 ||
 		    !(out->u.sample.raw = cursor_take(c, nraw)))
@@ -106,7 +117,7 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	}
 	if (format->nregs && !perf_read_regs(c, format->nregs, out))
 		return false;
-	if (format->stack && !perf_read_stack(c, out))
+	if (is_short ? !take_short_stack(out) : format->stack && !perf_read_stack(c, out))
 		return false;
 	return !format->cgroup || cursor_get(c, &out->u.sample.cgroup, 8);
 }

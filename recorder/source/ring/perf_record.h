@@ -17,6 +17,8 @@
 
 #define PERF_RECORD_MAX_BYTES 65536u
 #define PERF_BUILD_ID_BYTES 20u
+#define PERF_SHORT_HEAD_BYTES 4
+#define PERF_SHORT_MAX_BYTES 60000           /* of such a stack: a record's size has 16 bits */
 
 enum perf_record_kind {
 	PERF_KIND_OTHER,
@@ -40,6 +42,11 @@ struct perf_format {
 	uint64_t regs_mask;                  /* which; 0 = PERF_REGS_MASK */
 	bool stack;
 	bool cgroup;
+	/*
+	 * Samples of this event (PERF_EVENT_IOC_ID) have their stack as raw data, with its size in
+	 * the first 4 bytes, in the place of a copy of fixed size: program_linux.h. 0 = none
+	 */
+	uint64_t short_id;
 };
 
 struct perf_record {

@@ -306,6 +306,33 @@ int perf_ring_redirect(const struct perf_ring *ring, int fd)
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : errno;
 }
 
+int perf_ring_open_short(struct perf_ring *ring, const struct perf_ask *ask)
+{
+	struct perf_event_attr attr;
+	uint64_t id;
+	int fd, os_error = 0;
+
+	perf_attr_common(&attr);
+	attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr.sample_period = 1;
+	attr_stacks(&attr, ring, ask, ask->stack_kb);
+	attr.sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
+	attr.sample_type |= PERF_SAMPLE_RAW | (ask->cgroups ? PERF_SAMPLE_CGROUP : 0);
+	attr.sample_stack_user = 0;
+	fd = perf_event_fd(&attr, ring->cpu);
+	if (fd < 0)
+		return errno;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		os_error = errno;
+		close(fd);
+		return os_error;
+	}
+	ring->short_fd = fd;
+	ring->format.short_id = id;
+	return 0;
+}
+
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb)
 {
 	size_t want = (size_t)freq_hz * stack_kb * 1024 / 2, bytes = PERF_STACK_RING_BYTES;
@@ -355,6 +382,8 @@ void perf_ring_close(struct perf_ring *ring)
 		munmap(ring->map, ring->page_bytes + ring->data_bytes);
 	if (ring->fd >= 0)
 		close(ring->fd);
+	if (ring->format.short_id)
+		close(ring->short_fd);
 	free(ring->scratch);
 	*ring = (struct perf_ring){.fd = -1};
 }

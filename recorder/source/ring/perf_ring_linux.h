@@ -24,6 +24,8 @@
 
 struct perf_ring {
 	int fd;                              /* -1 = closed */
+	int short_fd;                        /* an event of program_linux.h, if format.short_id */
+	bool has_program;                    /* program_linux.h's */
 	unsigned cpu;
 	bool sideband, probes, faults, unmaps;
 	bool heap;                           /* programs write it: heap_ring.h */
@@ -100,6 +102,11 @@ int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
  * and what does not fit together, is damage. fd: stays the caller's
  */
 int perf_ring_open_heap(struct perf_ring *ring, int fd, struct err *err);
+/*
+ * Open the event that a program at a sampler's event writes samples to, as perf_format.short_id
+ * says; its records come in this ring. 0 or an errno
+ */
+int perf_ring_open_short(struct perf_ring *ring, const struct perf_ask *ask);
 /* Let a descriptor's event, of the same CPU, write into this ring. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);

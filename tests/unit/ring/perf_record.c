@@ -203,6 +203,37 @@ TEST(raw_data_that_leaves_registers_unaligned_is_refused)
 	assert_int_equal(r.u.sample.regs[0], 0x71);
 }
 
+/* Another event in the same ring: raw data between the chain and the registers, and no copy. */
+TEST(stack_of_a_sample_that_a_program_made_is_its_raw_data)
+{
+	static const struct perf_format format = {
+		.callchain = true, .nregs = 1, .stack = true, .cgroup = true, .short_id = 1};
+	static const uint32_t sizes[] = {16, 17, UINT32_MAX};   /* of 16 that are there */
+	const uint64_t ips[] = {USER, 0x11};
+	const uint32_t raw_bytes = 4 + 16;
+	struct perf_bytes b;
+	struct perf_record r;
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+		perf_bytes_u64s(&b, ips, 2);
+		perf_bytes_put(&b, &raw_bytes, 4);
+		perf_bytes_put(&b, &sizes[i], 4);
+		perf_bytes_put(&b, "the stack, of 24", 16);
+		perf_bytes_u64(&b, 2);
+		perf_bytes_u64(&b, 0x71);
+		perf_bytes_u64(&b, 4711);
+		assert_int_equal(parse(&b, &format, &r), i == 0);
+		if (i)
+			continue;
+		assert_int_equal(r.u.sample.stack_bytes, 16);
+		assert_memory_equal(r.u.sample.stack, "the stack, of 24", 16);
+		assert_int_equal(r.u.sample.regs[0], 0x71);
+		assert_int_equal(r.u.sample.cgroup, 4711);
+	}
+}
+
 TEST(thread_without_user_registers_has_none)
 {
 	struct perf_bytes b;
@@ -532,6 +563,7 @@ int main(void)
 		cmocka_unit_test(page_fault_has_its_address),
 		cmocka_unit_test(raw_data_that_leaves_registers_unaligned_is_refused),
 		cmocka_unit_test(the_control_group_follows_the_stack),
+		cmocka_unit_test(stack_of_a_sample_that_a_program_made_is_its_raw_data),
 		cmocka_unit_test(thread_without_user_registers_has_none),
 		cmocka_unit_test(stack_of_zero_bytes_has_no_valid_size_behind_it),
 		cmocka_unit_test(registers_and_stack_that_cannot_be_are_refused),
