@@ -333,12 +333,14 @@ int perf_ring_open_short(struct perf_ring *ring, const struct perf_ask *ask)
 	return 0;
 }
 
-size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb)
+size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus)
 {
 	size_t want = (size_t)freq_hz * stack_kb * 1024 / 2, bytes = PERF_STACK_RING_BYTES;
 
 	while (bytes < want && bytes < PERF_STACK_RING_MAX_BYTES)
 		bytes *= 2;
+	while (bytes > PERF_STACK_RING_LEAST_BYTES && bytes * ncpus > PERF_STACK_RINGS_BYTES)
+		bytes /= 2;
 	return bytes;
 }
 

@@ -14,6 +14,8 @@
 #define PERF_SAMPLE_RING_BYTES ((size_t)2 << 20)
 #define PERF_STACK_RING_BYTES ((size_t)4 << 20)   /* with stack copies, at least and at most */
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
+#define PERF_STACK_RINGS_BYTES ((size_t)128 << 20) /* of all CPUs, or more of the least */
+#define PERF_STACK_RING_LEAST_BYTES ((size_t)512 << 10)
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
 #define PERF_FAULT_RING_BYTES ((size_t)1 << 20)   /* 125 faults */
 #define PERF_FAULT_STACK_KB 8u
@@ -60,9 +62,10 @@ struct perf_ask {
  * The size of a ring that holds half a second of a busy CPU's samples. The kernel reserves the
  * whole copy for each sample: 32 KiB at 99 Hz are 3.2 MB/s. Samples wait while unwind tables are
  * loaded and while the machine is busy: at 499 Hz, 4 MiB lost 1 to 2 % of the samples and 8 MiB
- * none (two CPUs, load average 25, make bench-stacks).
+ * none (two CPUs, load average 25, make bench-stacks). Many CPUs share PERF_STACK_RINGS_BYTES: 1 MB
+ * for each of 128, where short samples (program_linux.h) make up for it.
  */
-size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb);
+size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus);
 
 /*
  * Open and map a ring, disabled. For a process of one's own no rights are needed: where the kernel

@@ -301,11 +301,19 @@ TEST(closed_ring_is_empty)
 
 TEST(ring_holds_half_a_second_of_stack_copies)
 {
-	assert_int_equal(perf_stack_ring_bytes(99, 32), 4 << 20);     /* 1.6 MB are half a second */
-	assert_int_equal(perf_stack_ring_bytes(499, 16), 4 << 20);
-	assert_int_equal(perf_stack_ring_bytes(499, 32), 8 << 20);
-	assert_int_equal(perf_stack_ring_bytes(997, 32), 16 << 20);
-	assert_int_equal(perf_stack_ring_bytes(10000, 32), 16 << 20);
+	assert_int_equal(perf_stack_ring_bytes(99, 32, 2), 4 << 20);     /* half a second: 1.6 MB */
+	assert_int_equal(perf_stack_ring_bytes(499, 16, 2), 4 << 20);
+	assert_int_equal(perf_stack_ring_bytes(499, 32, 2), 8 << 20);
+	assert_int_equal(perf_stack_ring_bytes(997, 32, 2), 16 << 20);
+	assert_int_equal(perf_stack_ring_bytes(10000, 32, 2), 16 << 20);
+}
+
+TEST(rings_of_many_cpus_share_128_mb)
+{
+	assert_int_equal(perf_stack_ring_bytes(99, 32, 32), 4 << 20);
+	assert_int_equal(perf_stack_ring_bytes(99, 32, 128), 1 << 20);
+	assert_int_equal(perf_stack_ring_bytes(997, 32, 64), 2 << 20);
+	assert_int_equal(perf_stack_ring_bytes(99, 32, 1024), 512 << 10);
 }
 
 TEST(a_record_with_a_time_to_come_is_damaged_and_holds_up_nothing)
@@ -323,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring_holds_half_a_second_of_stack_copies),
+		cmocka_unit_test(rings_of_many_cpus_share_128_mb),
 		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
 		cmocka_unit_test(a_full_ring_has_a_gap_at_its_end_and_one_where_the_kernel_says_so),
 		cmocka_unit_test(record_that_wraps_is_put_together),
