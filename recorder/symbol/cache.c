@@ -224,9 +224,11 @@ static void note_failure(struct cache *c, struct entry *e, uint64_t now_ns, cons
 	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
 	e->failures++;
 	c->use.failed++;
-	/* Nobody could fix these: not ELF (Wine maps PE files), or a file of another machine. */
+	/* Nobody could fix these: not ELF (Wine maps PE files), or a file of another machine,
+	   where its path may well hold another build. */
 	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED ||
-	    (c->env->foreign && err->code == ERR_NOT_FOUND) || is_told(c, &e->object->key))
+	    (c->env->foreign && (err->code == ERR_NOT_FOUND || err->code == ERR_FORMAT)) ||
+	    is_told(c, &e->object->key))
 		return;
 	log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path, err->text);
 	if (++c->logged == FAILURES_LOGGED)

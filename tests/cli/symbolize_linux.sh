@@ -80,8 +80,10 @@ check a_server_is_there wait_for 20 sh -c \
 	grep -q 'scanned_files_total.*[1-9]'"
 export DEBUGINFOD_CACHE_PATH=$TMP/cache
 check a_store_for_it copy served.db
+cp other/worker run/worker       # this machine's own is another build
 check it_has_the_program_and_its_debug_file wait_for 20 symbolize served.db \
 	--symbol-path "http://127.0.0.1:$port"
+check another_build_at_its_path_is_no_warning sh -c '! grep -q "is no longer the file" err'
 check and_they_name_the_stripped_functions test "$(named served.db)" -gt 0
 check and_leave_no_frame_of_that_program sh -c '! "$RECORDER" export --store served.db \
 	--process worker --no-ids -f 2>/dev/null | grep -q "worker!?"'
