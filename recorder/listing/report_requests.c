@@ -96,20 +96,27 @@ static const struct weight *heaviest(const struct listing *l, uint32_t activity)
 	return best;
 }
 
-/* Leaf first; with --json as one text. */
+/*
+ * Leaf first; with --json as one text. For people without the kernel's frames, of which a wait has
+ * many, so that the program's are among the first.
+ */
 static void put_stack(const struct listing *l, uint32_t stack, struct buf *out)
 {
+	const struct incident *in = l->in;
 	bool json = l->sheet->json;
 	uint32_t n;
 
-	for (n = 0; stack != STACK_NONE; n++, stack = l->in->stacks[stack].parent) {
+	for (n = 0; stack != STACK_NONE; stack = in->stacks[stack].parent) {
+		if (!json && n && in->frames[in->stacks[stack].frame].flags & FRAME_KERNEL)
+			continue;
 		if (!json && n == FRAMES_SHOWN) {
 			buf_printf(out, "%*s...\n", STACK_INDENT, "");
 			return;
 		}
 		buf_printf(out, "%*s%s", json ? 0 : STACK_INDENT, "", json && n ? ";" : "");
-		incident_frame_text(l->in, l->in->stacks[stack].frame, false, out);
+		incident_frame_text(in, in->stacks[stack].frame, false, out);
 		buf_puts(out, json ? "" : "\n");
+		n++;
 	}
 }
 

@@ -92,6 +92,10 @@ holds times_add_up_to_the_request '[$all[] | select(.row == "request") | (.cpu_m
 holds each_has_its_stack '[$all[] | select(.row == "request" and .blocked_ms > 399) |
 	.stack | contains("server!query")] | length == 2'
 
+report --requests >text
+check its_function_is_shown_without_the_kernels_frames sh -c \
+	'grep -A 7 "400.0 ms in" text | grep -q "^ *server!query$"'
+
 report --activities --tree --fold-percent 0 >tree
 check activities_are_nested grep -qE 'Activity serve\([0-9]+\) /pay$' tree
 check threads_are_below_them grep -qE '^.{66,} +Thread \([0-9]+\) server$' tree
