@@ -47,6 +47,7 @@ struct finding {
 	uint8_t *rule_of;                    /* of each activity */
 	uint32_t inside_room, rule_room, spans_room, items_room;
 	uint32_t event;                      /* the next */
+	bool tasks_have_ids;                 /* one of their events had an ActivityID */
 };
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -464,70 +465,97 @@ static int end(struct finding *f, uint8_t rule, const struct pair_key *key, cons
 
 /* ---- tasks of .NET --------------------------------------------------------------------------- */
 
+#define TASK_PROVIDER "System.Threading.Tasks.TplEventSource"
+
 /* Their events, with the field that says which task; -1 schedules, 0 ends, 1 begins. */
-static const struct {
+static const struct task_event {
 	const char *name, *field;
 	int what;
 } task_events[] = {
 	{"TaskScheduled/Send", "TaskID", -1}, {"TaskScheduled", "TaskID", -1},
 	{"AwaitTaskContinuationScheduled/Send", "ContinueWithTaskId", -1},
 	{"AwaitTaskContinuationScheduled", "ContinueWithTaskId", -1},
+	{"TraceOperationBegin", "TaskID", -1},
 	{"TaskExecute/Start", "TaskID", 1}, {"TaskStarted", "TaskID", 1},
-	{"TaskWaitContinuationStarted", "TaskID", 1}, {"TaskExecute/Stop", "TaskID", 0},
-	{"TaskCompleted", "TaskID", 0}, {"TaskWaitContinuationComplete", "TaskID", 0},
+	{"TaskWaitContinuationStarted", "TaskID", 1}, {"TraceSynchronousWorkBegin", "TaskID", 1},
+	{"TaskExecute/Stop", "TaskID", 0}, {"TaskCompleted", "TaskID", 0},
+	{"TaskWaitContinuationComplete", "TaskID", 0},
 	{"ThreadPoolEnqueueWork", "WorkID", -1}, {"ThreadPoolDequeueWork", "WorkID", 1},
 	{"ThreadPoolWorkerThread/Wait", NULL, 0},
 };
 
-static int take_task(struct finding *f, const struct event *e, uint32_t thread)
+static const struct task_event *task_event_of(const struct event *e)
 {
-	const struct event_field *task;
-	struct id id = {.kind = ID_TASK};
-	uint32_t on = activity_on(f, thread), back;
+	enum { EXECUTES = 2 };               /* System.Threading.Tasks.CausalitySynchronousWork */
+	const struct event_field *work = event_field(e, "Work");
 	size_t i;
 
-	for (i = 0; i < COUNT_OF(task_events) && strcmp(e->name, task_events[i].name) != 0; i++)
-		;
-	if (i == COUNT_OF(task_events))
-		return 0;
-	if (task_events[i].what == 0) {
+	if (work && work->type != FIELD_TEXT && work->v.u != EXECUTES)
+		return NULL;
+	for (i = 0; i < COUNT_OF(task_events); i++)
+		if (strcmp(e->name, task_events[i].name) == 0)
+			return &task_events[i];
+	return NULL;
+}
+
+/* now: what the thread is in, by its ActivityID */
+static int take_task(struct finding *f, const struct event *e, const struct task_event *task,
+		     uint32_t thread, uint32_t now)
+{
+	const struct event_field *number;
+	struct id id = {.kind = ID_TASK};
+	uint32_t back;
+
+	if (task->what == 0) {
 		back = f->task_before[thread];
 		f->task_before[thread] = ACTIVITY_NONE;
-		if (back != ACTIVITY_NONE && f->out->items[back].ended)
-			back = ACTIVITY_NONE;
-		return enter(f, thread, back, e->time_ns);
+		if (now == ACTIVITY_NONE && back != ACTIVITY_NONE && !f->out->items[back].ended)
+			now = back;
+		return enter(f, thread, now, e->time_ns);
 	}
-	task = event_field(e, task_events[i].field);
-	if (!task || task->type == FIELD_TEXT || task->type == FIELD_DOUBLE)
+	number = event_field(e, task->field);
+	if (!number || number->type == FIELD_TEXT || number->type == FIELD_DOUBLE)
 		return 0;
 	pair_key_begin(&id.key, e->process);
-	pair_key_u64(&id.key, task->v.u);
-	id.rule = (uint8_t)task_events[i].field[0];
-	if (task_events[i].what < 0) {
-		id.activity = on;
+	pair_key_u64(&id.key, number->v.u);
+	id.rule = *task->field == 'W';
+	if (task->what < 0) {
+		id.activity = activity_on(f, thread);
 		return set_id(f, &id);
 	}
-	f->task_before[thread] = on;
-	on = find_id(f, &id);
-	if (on != ACTIVITY_NONE && f->out->items[on].ended)
-		on = ACTIVITY_NONE;
-	return enter(f, thread, on, e->time_ns);
+	f->task_before[thread] = activity_on(f, thread);
+	if (now == ACTIVITY_NONE)
+		now = find_id(f, &id);
+	if (now != ACTIVITY_NONE && f->out->items[now].ended)
+		now = ACTIVITY_NONE;
+	return enter(f, thread, now, e->time_ns);
 }
 
 /* ---- all events ------------------------------------------------------------------------------ */
 
-/* Any other event: by its activity's id, or its task. */
+/*
+ * Any other event: by its activity's id, or its task. Once events of tasks have such ids, one of
+ * them without says that its thread is in no activity: a thread of a pool has gone back to it.
+ */
 static int take_other(struct finding *f, const struct event *e, uint32_t thread)
 {
+	const struct task_event *task = task_event_of(e);
 	char path[ACTIVITY_PATH_BYTES];
-	uint32_t in;
-	int rc = take_task(f, e, thread);
+	uint32_t now = ACTIVITY_NONE;
+	bool told;
+	int rc = 0;
 
 	path_of(e, path);
-	if (rc || !*path)
-		return rc;
-	in = by_path(f, e, path);
-	return in == ACTIVITY_NONE ? 0 : enter(f, thread, in, e->time_ns);
+	told = strcmp(e->provider, TASK_PROVIDER) == 0;
+	f->tasks_have_ids |= told && *path;
+	told &= f->tasks_have_ids && !*path;
+	if (*path)
+		now = by_path(f, e, path);
+	if (told)
+		f->task_before[thread] = ACTIVITY_NONE;
+	if (now != ACTIVITY_NONE || told)
+		rc = enter(f, thread, now, e->time_ns);
+	return rc || !task ? rc : take_task(f, e, task, thread, now);
 }
 
 static int take_event(void *ctx, const struct event *e, struct err *err)

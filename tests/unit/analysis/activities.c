@@ -205,15 +205,19 @@ TEST(threads_take_part_where_their_events_have_the_id)
 	incident_free(&in);
 }
 
-static void task(struct incident *in, const char *name, uint32_t thread, unsigned ms)
+/* id: NULL = events of tasks have none in this trace */
+static void task(struct incident *in, const char *name, uint32_t thread, unsigned ms,
+		 const char *id)
 {
-	const struct event_field field = {.name = "TaskID", .type = FIELD_UINT, .v.u = 9};
+	const struct event_field fields[] = {
+		{.name = "TaskID", .type = FIELD_UINT, .v.u = 9},
+		{.name = "ActivityID", .type = FIELD_TEXT, .v.text = id}};
 	const struct incident_event e = {
 		.time_ns = AT_MS(ms), .kind = EVENT_GENERIC, .thread = thread,
-		.stack = STACK_NONE, .cpu = CPU_NONE, .name = name, .nfields = 1,
+		.stack = STACK_NONE, .cpu = CPU_NONE, .name = name, .nfields = id ? 2 : 1,
 		.provider = "System.Threading.Tasks.TplEventSource"};
 
-	assert_int_equal(incident_add_event(in, &e, &field), 0);
+	assert_int_equal(incident_add_event(in, &e, fields), 0);
 }
 
 TEST(a_task_is_part_of_the_request_that_scheduled_it)
@@ -224,9 +228,9 @@ TEST(a_task_is_part_of_the_request_that_scheduled_it)
 	struct err err;
 
 	event(&in, "Shop-Orders", "Order/Start", first, 10, PATH_1_5, "one");
-	task(&in, "TaskScheduled/Send", first, 20);
-	task(&in, "TaskExecute/Start", second, 30);
-	task(&in, "TaskExecute/Stop", second, 70);
+	task(&in, "TaskScheduled/Send", first, 20, NULL);
+	task(&in, "TaskExecute/Start", second, 30, NULL);
+	task(&in, "TaskExecute/Stop", second, 70, NULL);
 	event(&in, "Shop-Orders", "Order/Stop", first, 90, PATH_1_5, "one");
 	spent(&in, first, 90, 80, "BLOCKED_TIME");
 	spent(&in, second, 100, 100, "CPU_TIME");
@@ -235,6 +239,34 @@ TEST(a_task_is_part_of_the_request_that_scheduled_it)
 	assert_int_equal(a.n, 1);
 	assert_int_equal(ms_of(&a, 0, SPENT_CPU), 40);
 	assert_int_equal(ms_of(&a, 0, SPENT_BLOCKED), 80);
+	activities_free(&a);
+	incident_free(&in);
+}
+
+/*
+ *	first   order |10 .. 30| the pool's, with no id
+ *	second                           order |60 .. 80|   the method goes on after its await
+ */
+TEST(an_async_method_leaves_its_thread_and_goes_on_on_another)
+{
+	struct incident in = {0};
+	struct activities a;
+	uint32_t first = begin(&in, "a", 11), second = begin(&in, "b", 12);
+	struct err err;
+
+	event(&in, "Shop-Orders", "Order/Start", first, 10, PATH_1_5, "one");
+	task(&in, "TraceOperationBegin", first, 20, PATH_1_5);
+	task(&in, "TaskCompleted", first, 30, NULL);
+	task(&in, "TraceSynchronousWorkBegin", second, 60, NULL);
+	event(&in, "Shop-Orders", "Order/Stop", second, 80, PATH_1_5, "one");
+	spent(&in, first, 30, 30, "CPU_TIME");
+	spent(&in, first, 100, 70, "BLOCKED_TIME");
+	spent(&in, second, 100, 60, "CPU_TIME");
+	assert_int_equal(activities_find(&in, NULL, 0, &a, &err), 0);
+	assert_int_equal(activities_measure(&in, &a, &err), 0);
+	assert_int_equal(ms_of(&a, 0, SPENT_CPU), 40);
+	assert_int_equal(ms_of(&a, 0, SPENT_BLOCKED), 0);
+	assert_int_equal(ms_of(&a, 0, SPENT_ASYNC), 30);
 	activities_free(&a);
 	incident_free(&in);
 }
@@ -303,6 +335,7 @@ int main(void)
 		cmocka_unit_test(the_id_of_an_activity_is_a_path),
 		cmocka_unit_test(threads_take_part_where_their_events_have_the_id),
 		cmocka_unit_test(a_task_is_part_of_the_request_that_scheduled_it),
+		cmocka_unit_test(an_async_method_leaves_its_thread_and_goes_on_on_another),
 		cmocka_unit_test(what_has_no_stop_goes_on_to_the_end_and_says_so),
 		cmocka_unit_test(a_pair_that_is_not_there_is_said),
 		cmocka_unit_test(lack_of_memory_is_an_error_and_leaks_nothing),
