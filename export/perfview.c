@@ -237,10 +237,17 @@ static int put_end(struct perfview *w, enum stream stream, struct out *out, stru
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Append a sample's time in ms from the start of the window: "12.345". */
+/*
+ * Append a sample's time in ms from the start of the window: "12.345". PerfView's thread time has
+ * the moment when a wait begins, and its When column goes on from there.
+ */
 static void put_time(struct perfview *w, const struct incident_sample *s)
 {
-	ms_put(&w->text, (int64_t)(s->time_ns - w->in->head.t0_ns));
+	uint64_t ns = s->time_ns - w->in->head.t0_ns;
+
+	if (s->stream == STREAM_OFF_CPU)
+		ns = ns > s->weight ? ns - s->weight : 0;
+	ms_put(&w->text, (int64_t)ns);
 }
 
 #define FLOAT_EXACT (1u << 24)               /* 32-bit floats hold every integer up to it */

@@ -32,6 +32,28 @@ done
 check a_file_of_perfview_is_compared_with_an_incident eval \
 	'"$RECORDER" diff 1 5 --store s.db | grep -qE "^ +7992.0 +8000.0 .*server$"'
 
+# Thread time stays what it is, and when it was: 30 ms blocked up to 50, by its begin or its end.
+cat >waits.txt <<'END'
+shop 12/12 [000] 0.010000: 10000000 cpu-clock:
+	1 main+0x1 (shop)
+
+shop 12/12 [000] 0.050000: 30000000 off-cpu:
+	0 BLOCKED_TIME+0x0 ([thread])
+	1 main+0x1 (shop)
+
+END
+"$RECORDER" collect --from waits.txt --store waits.db 2>err
+for format in folded speedscope.json perfView.xml.zip perfView.json perf.data.txt pb.gz \
+		trace.json; do
+	"$RECORDER" export 1 --store waits.db --metric off-cpu -o waits.$format
+	"$RECORDER" collect --from waits.$format --store waits-$format.db 2>err
+	check "thread_time_is_read_from_$format" [ "$("$RECORDER" export 1 --no-ids -f \
+		--store waits-$format.db --metric off-cpu)" = \
+		'shop;shop;shop!main;[thread]!BLOCKED_TIME 30000000' ]
+	check "and_is_no_cpu_time_in_$format" [ "$("$RECORDER" export 1 --metric cpu -f 2>err \
+		--store waits-$format.db)" = "" ]
+done
+
 # Go writes the kind of its period first.
 { printf 'Z\0'; gzip -dc a.pb.gz; } | gzip >go.pb.gz
 expect a_profile_that_begins_as_gos_is_read 0 'done: 1000 events.* 1000 of them samples' \
@@ -204,3 +226,8 @@ expect dtrace_s_stacks_are_no_folded_ones 1 "such as 'sh;main;work 42'; 'recorde
 	collect --from a.dtrace --store no.db
 "$RECORDER" export 1 --store s.db --format perf-script -o a.perfscript
 check a_text_is_known_by_how_it_looks "$RECORDER" collect --from a.perfscript --store looks.db
+: >empty.folded
+expect an_empty_file_is_refused_as_such 1 'empty.folded is empty' \
+	collect --from empty.folded --store no.db
+expect a_pipe_is_refused_with_what_to_do 1 'is not a regular file.*save what comes from it' \
+	collect --from /dev/null --store no.db

@@ -95,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		stack_list_pprof(&l, buf_text(&text), text.len, &err);
 		check(&l);
+		stack_list_thread_time(&l);
 		stack_list_limit(&l);
 		stack_list_free(&l);
 		stack_list_jfr(&l, buf_text(&text), text.len, &err);

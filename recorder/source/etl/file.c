@@ -338,14 +338,15 @@ int etl_file_open(const char *path, struct etl_file **out, struct err *err)
 		return rc;
 	/* Checked before opening: a pipe would block for ever. */
 	rc = os_path_info(path, &info, err);
-	if (!rc && !info.regular)
-		rc = not_a_trace(file, "it is not a regular file", err);
-	if (!rc)
+	if (!rc && info.regular)
 		rc = os_open(path, OS_READ, &file->os, err);
-	if (!rc)
+	if (!rc && info.regular)
 		rc = os_file_info(file->os, &info, err);
 	if (!rc && !info.regular)
-		rc = not_a_trace(file, "it is not a regular file", err);
+		rc = err_set(err, ERR_FORMAT, "%s is not a regular file, and traces are read more "
+			     "than once: save what comes from it, and name that file", path);
+	if (!rc && !info.size_bytes)
+		rc = err_set(err, ERR_FORMAT, "%s is empty", path);
 	if (rc) {
 		etl_file_close(file);
 		return rc;

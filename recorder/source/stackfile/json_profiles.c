@@ -131,7 +131,7 @@ int stack_list_perfview_json(struct stack_list *l, const char *text, size_t n, s
 	l->no_memory |= t->bytes.failed != 0;
 	buf_free(&t->bytes);
 	free(t);
-	l->has_times = true;
+	l->has_times = l->times_begin = true;
 	return 0;
 }
 

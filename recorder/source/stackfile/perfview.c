@@ -203,7 +203,7 @@ int stack_list_perfview(struct stack_list *l, const char *text, size_t n, struct
 	buf_free(&r.names);
 	free(r.frames);
 	free(r.stacks);
-	l->has_times = true;
+	l->has_times = l->times_begin = true;
 	if (rc)
 		return err_memory(err, "for PerfView's stacks");
 	return l->nsamples ? 0 : err_set(err, ERR_FORMAT, "it has no samples of PerfView's XML");

@@ -205,6 +205,6 @@ int stack_list_speedscope(struct stack_list *l, const char *text, size_t n, stru
 	free(r.frames);
 	free(r.marks);
 	buf_free(&r.text);
-	l->has_times = true;
+	l->has_times = l->times_begin = true;
 	return rc ? err_memory(err, "for speedscope's frames") : 0;
 }

@@ -235,6 +235,54 @@ void stack_list_limit(struct stack_list *l)
 	l->merged = true;
 }
 
+/* ---- thread time ----------------------------------------------------------------------------- */
+
+/* Ours; or as PerfView's Thread Time names it, which is in no module. */
+static bool is_thread_time(const struct stack_list_frame *f)
+{
+	static const char *const names[] = {"CPU_TIME", "BLOCKED_TIME", "DISK_TIME", "HARD_FAULT",
+					    "NETWORK_TIME", "READIED_TIME", "UNKNOWN_ASYNC"};
+	size_t i;
+
+	if (!f->function || *f->module)
+		return f->function && strcmp(f->module, "[thread]") == 0;
+	for (i = 0; i < COUNT_OF(names); i++)
+		if (strcmp(f->function, names[i]) == 0)
+			return true;
+	return false;
+}
+
+int stack_list_thread_time(struct stack_list *l)
+{
+	bool *is_one = calloc((size_t)l->nnodes + 1, sizeof(*is_one));
+	uint32_t i;
+
+	if (!is_one)
+		return ERR_MEMORY;
+	for (i = 0; i < l->nnodes; i++) {            /* callers stand before what they call */
+		const struct stack_list_node *n = &l->nodes[i];
+
+		is_one[i] = (n->caller != STACK_LIST_NONE && is_one[n->caller]) ||
+			    is_thread_time(&l->frames[n->frame]);
+	}
+	for (i = 0; i < l->nsamples; i++) {
+		struct stack_list_sample *s = &l->samples[i];
+
+		if (s->stream != STREAM_CPU || s->node == STACK_LIST_NONE || !is_one[s->node])
+			continue;
+		s->stream = STREAM_OFF_CPU;
+		if (l->times_begin && s->weight > 0 && s->weight < 1e18)
+			s->time_ns += (uint64_t)s->weight;
+		if (l->has_times)
+			continue;
+		l->total -= s->count ? s->count - 1 : 0;
+		s->weight = s->count;
+		s->count = 1;
+	}
+	free(is_one);
+	return 0;
+}
+
 /* ---- who ------------------------------------------------------------------------------------- */
 
 /* Digits at the end, behind `open` and before `close` (NUL = nothing); the rest is its name. */

@@ -57,6 +57,7 @@ struct stack_list {
 	uint32_t frames_room, nodes_room, threads_room, samples_room;
 	struct table by_text, by_node, by_thread;
 	bool has_times;                      /* else samples follow each other */
+	bool times_begin;                    /* a sample's time is that of its begin */
 	bool full, no_memory;
 	bool merged;                         /* by stack_list_limit() */
 	uint64_t skipped;                    /* lines or items that make no sense */
@@ -82,6 +83,12 @@ uint32_t stack_list_thread(struct stack_list *l, const char *process, size_t npr
 void stack_list_sample(struct stack_list *l, const struct stack_list_sample *sample);
 /* Counts of more than STACK_LIST_SAMPLES_MAX samples: each becomes one that weighs as much. */
 void stack_list_limit(struct stack_list *l);
+
+/*
+ * Samples that are thread time by one of their frames, BLOCKED_TIME and the like, are no CPU time.
+ * Without times their counts are ns, as our folded stacks have them. 0 or ERR_MEMORY
+ */
+int stack_list_thread_time(struct stack_list *l);
 
 /* "Process sh (12)": below it may stand what a set of incidents has above each of its processes. */
 bool stack_list_is_process(const char *text, size_t n);

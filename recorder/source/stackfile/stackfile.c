@@ -243,9 +243,22 @@ static void invent_times(struct stack_list *l)
 	uint32_t i;
 
 	for (i = 0; i < l->nsamples; i++) {
-		l->samples[i].time_ns = now_ns;
-		now_ns += (l->samples[i].count ? l->samples[i].count : 1) * STACK_LIST_PERIOD_NS;
+		struct stack_list_sample *s = &l->samples[i];
+
+		if (s->stream == STREAM_OFF_CPU) {   /* its time is its end */
+			s->time_ns = now_ns += (uint64_t)s->weight;
+			continue;
+		}
+		s->time_ns = now_ns;
+		now_ns += (s->count ? s->count : 1) * STACK_LIST_PERIOD_NS;
 	}
+}
+
+static uint64_t begin_of(const struct stack_list_sample *s)
+{
+	if (s->stream != STREAM_OFF_CPU || !(s->weight > 0))
+		return s->time_ns;
+	return s->weight < (double)s->time_ns ? s->time_ns - (uint64_t)s->weight : 0;
 }
 
 static int sort(struct stackfile *s)
@@ -255,7 +268,7 @@ static int sort(struct stackfile *s)
 	uint32_t i;
 
 	s->order = calloc((size_t)l->nsamples + 1, sizeof(*s->order));
-	if (!s->order || !scratch) {
+	if (!s->order || !scratch || stack_list_thread_time(l)) {
 		free(scratch);
 		return ERR_MEMORY;
 	}
@@ -267,6 +280,9 @@ static int sort(struct stackfile *s)
 	sort_items(s->order, scratch, l->nsamples);
 	free(scratch);
 	s->first_ns = l->nsamples ? s->order[0].key : 0;
+	for (i = 0; i < l->nsamples; i++)
+		if (begin_of(&l->samples[i]) < s->first_ns)
+			s->first_ns = begin_of(&l->samples[i]);
 	s->length_ns = l->nsamples ? s->order[l->nsamples - 1].key - s->first_ns : 0;
 	return 0;
 }
@@ -284,7 +300,8 @@ static void note(struct stackfile *s)
 		buf_printf(&b, "; %" PRIu64 " of its lines or items make no sense",
 			   s->list.skipped);
 	if (!s->list.has_times && !is_snapshot(&s->list))
-		buf_puts(&b, "; it has no times: its samples follow each other, 10 ms each");
+		buf_printf(&b, "; it has no times: its samples follow each other%s",
+			   s->list.samples[0].stream == STREAM_OFF_CPU ? "" : ", 10 ms each");
 	if (is_perfcollect(s))
 		buf_puts(&b, "; events of LTTng in it are not read");
 	buf_puts(&b, "; the time of day is that of the file's last change");
