@@ -50,23 +50,33 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	incident_frame_text(in, frame, o->addresses, out);
 }
 
-/* The function of that name, else the only one whose name contains it. Text 0 is the root's. */
+unsigned call_name_fit(const char *name, const char *asked)
+{
+	const char *mark = strchr(name, '!'), *function = mark ? mark + 1 : name;
+	size_t n = strlen(asked);
+
+	if (!strcmp(name, asked))
+		return 3;
+	if (!strncmp(function, asked, n) && (!function[n] || function[n] == '('))
+		return 2;
+	return strstr(name, asked) != NULL;
+}
+
+/* The only one whose name fits best. Text 0 is the root's. */
 static int find_focus(const struct stack_tree *t, const char *focus, uint32_t *out, struct err *err)
 {
+	unsigned best = 0;
 	uint32_t i, several = 0;
 
 	*out = CALL_NONE;
 	for (i = 1; i < t->texts.n; i++) {
-		const char *name = stack_tree_text(t, i);
+		unsigned fit = call_name_fit(stack_tree_text(t, i), focus);
 
-		if (!strcmp(name, focus)) {
-			*out = i;
-			return 0;
-		}
-		if (strstr(name, focus)) {
-			several += *out != CALL_NONE;
-			*out = i;
-		}
+		if (!fit || fit < best)
+			continue;
+		several = fit == best;
+		best = fit;
+		*out = i;
 	}
 	if (*out == CALL_NONE)
 		return err_set(err, ERR_NOT_FOUND, "no function is called '%s'; "

@@ -62,6 +62,11 @@ struct call_options {
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
 		  struct err *err);
 void call_tree_free(struct call_tree *t);
+/*
+ * How well a function's name fits what was asked: 3 the same, 2 without its module and parameters,
+ * 1 contains it, 0 not. The one that fits best is meant.
+ */
+unsigned call_name_fit(const char *name, const char *asked);
 
 /* What a function costs in the whole tree. The root counts as a function. */
 struct call_function {

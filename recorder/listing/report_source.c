@@ -1,5 +1,6 @@
 #include "listing/report_source.h"
 
+#include "analysis/call_tree.h"
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -36,24 +37,25 @@ struct source {
 
 /* ---- which function -------------------------------------------------------------------------- */
 
-/* Mark the frames of that name, else of the only name that contains it. */
+/* Mark the frames of the only name that fits best. */
 static int find_function(struct source *s, const char *name, struct err *err)
 {
 	const struct incident *in = s->in;
 	struct buf text = {0}, found = {0};
-	bool exact = false, several = false;
+	bool several = false;
+	unsigned best = 0;
 	uint32_t i, n = 0;
 
 	for (i = 0; i < in->nframes; i++) {
 		buf_reset(&text);
 		incident_frame_text(in, i, false, &text);
-		exact |= strcmp(buf_text(&text), name) == 0;
+		if (call_name_fit(buf_text(&text), name) > best)
+			best = call_name_fit(buf_text(&text), name);
 	}
-	for (i = 0; i < in->nframes; i++) {
+	for (i = 0; best && i < in->nframes; i++) {
 		buf_reset(&text);
 		incident_frame_text(in, i, false, &text);
-		s->is_focus[i] = exact ? strcmp(buf_text(&text), name) == 0
-				       : strstr(buf_text(&text), name) != NULL;
+		s->is_focus[i] = call_name_fit(buf_text(&text), name) == best;
 		if (!s->is_focus[i])
 			continue;
 		several |= n++ && strcmp(buf_text(&text), buf_text(&found)) != 0;

@@ -509,11 +509,20 @@ TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 
 	assert_int_equal(t.nodes[0].cost.inclusive, 1000000);
 	call_tree_free(&t);
-	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "read"}, &t, &err),
+	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "rea"}, &t, &err),
 			 ERR_NOT_FOUND);
-	assert_non_null(strstr(err.text, "several names contain 'read'"));
+	assert_non_null(strstr(err.text, "several names contain 'rea'"));
 	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "nosuch"}, &t, &err),
 			 ERR_NOT_FOUND);
+}
+
+TEST(a_name_without_its_module_is_better_than_a_part_of_one)
+{
+	assert_int_equal(call_name_fit("shop!main", "shop!main"), 3);
+	assert_int_equal(call_name_fit("shop!main", "main"), 2);
+	assert_int_equal(call_name_fit("shop!Cart::total(int)", "Cart::total"), 2);
+	assert_int_equal(call_name_fit("libc.so.6!__libc_start_main", "main"), 1);
+	assert_int_equal(call_name_fit("shop!serve", "main"), 0);
 }
 
 TEST(a_function_that_calls_itself_counts_a_stack_once)
@@ -604,6 +613,7 @@ int main(void)
 		IN_LAB(callers_and_callees_of_a_function_have_its_inclusive_cost),
 		cmocka_unit_test(each_call_of_a_function_in_a_stack_has_an_equal_part),
 		cmocka_unit_test(what_is_folded_is_no_callee_but_its_caller_s_own_cost),
+		cmocka_unit_test(a_name_without_its_module_is_better_than_a_part_of_one),
 		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
 		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
 		IN_LAB(when_shows_where_in_the_window_a_function_ran),
