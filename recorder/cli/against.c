@@ -229,7 +229,9 @@ int cmd_put_changed(const struct options *o, const struct incident *in, struct b
 static void put_rows(struct sheet *p, const struct options *o, const struct drift *d)
 {
 	static const char *const kinds[DRIFT_KINDS] = {"program", "function", "inclusive"};
+	/* One incident has no spread. */
 	int spread = d->njudged > 1 ? 9 : 0;
+	int base_spread = d->nwindows - (d->njudged ? d->njudged : 1) > 1 ? 9 : 0;
 	uint32_t i;
 
 	for (i = 0; i < d->nrows && i < o->rows; i++) {
@@ -239,8 +241,8 @@ static void put_rows(struct sheet *p, const struct options *o, const struct drif
 			{spread ? "now_spread_percent" : NULL, "SPREAD", spread, SHEET_NUMBER,
 			 .v = r->now_sd * 100, .digits = 1},
 			{"was_percent", "WAS %", 9, SHEET_NUMBER, .v = r->mean * 100, .digits = 1},
-			{"spread_percent", "SPREAD", 9, SHEET_NUMBER, .v = r->sd * 100,
-			 .digits = 1},
+			{base_spread ? "spread_percent" : NULL, "SPREAD", base_spread,
+			 SHEET_NUMBER, .v = r->sd * 100, .digits = 1},
 			{"kind", "KIND     ", -9, .text = kinds[r->kind]},
 			{"name", "NAME", .kind = SHEET_NAME, .text = r->name},
 		};
@@ -344,8 +346,10 @@ int cmd_diff_sets(const struct options *o, struct err *err)
 		if (!o->json)
 			sheet_put(&sheet, SHEET_PLAIN, "CPU time in %% of a CPU: the mean of %"
 				  PRIu32 " incidents now, against that of %" PRIu32
-				  " before; only what exceeds three times their spread\n",
-				  d.njudged, d.nwindows - d.njudged);
+				  " before; only what exceeds three times their spread%s\n",
+				  d.njudged, d.nwindows - d.njudged,
+				  d.njudged > 1 && d.nwindows - d.njudged > 1
+				  ? "" : "; one incident alone has none");
 		put_rows(&sheet, o, &d);
 		rc = sheet_print(&sheet, err);
 	}

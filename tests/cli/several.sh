@@ -76,6 +76,9 @@ check a_set_does_not_name_what_did_not sh -c "! grep -qE 'server!main|batch|prog
 expect a_set_against_itself 0 'Nothing does' diff 1,2 1-2
 expect sets_have_json 0 '' $sets --json
 check sets_have_the_spread grep -q '"now_spread_percent":' out
+expect one_incident_alone_is_said_to_have_no_spread 0 'one incident alone has none' \
+	diff --store t.db --base-store s.db --base 1 --test 1,2
+check and_has_no_column_of_it [ "$(grep -o SPREAD out | wc -l)" = 1 ]
 expect sets_are_a_table 2 'sets of incidents are compared by CPU time' $sets -o x.html
 
 # Of 1000 samples, 10 s each, without pids: B has 200 in incidents 1 to 5 and 360 in 6 to 10; C has
