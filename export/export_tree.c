@@ -26,7 +26,7 @@ static void put_thread(const struct incident *in, const void *ctx, uint32_t thre
 
 	who_of(in, thread, &who);
 	name_put(out, who.thread);
-	if (opt->ids)
+	if (opt->ids && (who.tid || *who.thread != '('))     /* (Activities) has none */
 		buf_printf(out, " (%" PRIu32 ")", who.tid);
 }
 

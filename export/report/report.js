@@ -224,6 +224,7 @@ function start(data) {
                                                         (b === data.buckets ? 1 : 0));
     state.events = await makeEvents($("events"), packed, p => $("events-" + p).textContent,
                                     data.events, range);
+    if (packed) timeline.list(state.events.events);
     if (!packed && data.events_left_out > 0)
       $("events").append(element("p", `${count(data.events_left_out)} others, further from the ` +
         "trigger, are left out.", { class: "hint" }));

@@ -7,6 +7,9 @@ import { sharp } from "./flame.js";
 
 const laneHeight = 34, axisHeight = 22, gap = 6, lanesMost = 8, countersMost = 8, narrow = 600;
 
+// mostListed: EVENT_LIST_MAX of export/event_list.h
+const isOfCollections = /\/GC\/|\/GC\w/, mostListed = 1000000;
+
 export class Timeline {
   /** on: { range(from bucket, to bucket), said(text) } */
   constructor(canvas, data, on) {
@@ -15,7 +18,7 @@ export class Timeline {
     const rank = c => c.name.endsWith(": RSS MB") ? c.max - c.min : Number.MAX_VALUE;
     this.counters = counters(data).sort((a, b) => rank(b) - rank(a)).slice(0, countersMost);
     this.collections = collections(data);
-    this.events = data.events.filter(e => !/\/GC\/|\/GC\w/.test(e[2]));
+    this.events = data.events.filter(e => !isOfCollections.test(e[2]));
     let anchor = null;
     canvas.addEventListener("pointerdown", e => {
       if (e.button !== 0) return;
@@ -153,9 +156,9 @@ export class Timeline {
     if (this.events.length) {
       this.title(g, "events", "", y - 9);
       g.fillStyle = this.ink;
-      for (const e of this.events) g.fillRect(this.x(e[0] / 1000), y, 1, 14);
-      this.unknown(g, data.from_ms, data.events_from_ms, y);
-      this.unknown(g, data.events_to_ms, data.to_ms, y);
+      for (const x of this.marks()) g.fillRect(x, y, 1, 14);
+      this.unknown(g, data.from_ms, this.listed ? this.listed.from_ms : data.events_from_ms, y);
+      this.unknown(g, this.listed ? this.listed.to_ms : data.events_to_ms, data.to_ms, y);
       y += 16 + gap;
     }
     this.axis(g, y, colour("--line"));
@@ -177,6 +180,23 @@ export class Timeline {
       g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`,
                  0, y + (width < narrow ? 28 : 12));
     }
+  }
+
+  /** All events, of which the page's JSON has those around the trigger. */
+  list(events) {
+    const isCollection = events.names.map(name => isOfCollections.test(name));
+    const whole = events.n < mostListed, { from_ms, to_ms } = this.data;
+    this.listed = { times: events.times.filter((_, i) => !isCollection[events.name[i]]),
+                    from_ms: whole ? from_ms : events.times[0],
+                    to_ms: whole ? to_ms : events.times[events.n - 1] };
+    this.draw();
+  }
+
+  /** Where events stand in the lane: a column of pixels once. */
+  marks() {
+    const times = this.listed ? this.listed.times : this.events.map(e => e[0]), columns = new Set();
+    for (const ms of times) columns.add(Math.round(this.x(ms / 1000)));
+    return columns;
   }
 
   /** A stretch whose events were too many for the file: not the same as none. */

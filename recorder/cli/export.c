@@ -360,18 +360,34 @@ static enum stream only_stream(const struct incident *in)
 	return n == 1 ? found : STREAM_CPU;
 }
 
-/* Those of what is chosen of the incident; a request that began before it is none of them. */
+/*
+ * Those of what is chosen of the incident; a request that began before it is none of them. Where
+ * --activities has put requests in place of threads, those of the incident as it was.
+ */
 static int put_requests(struct sheet *sheet, const struct options *o, struct incident *in,
 			struct err *err)
 {
+	bool again = o->activities && !in->nparts;
+	struct options plain = *o;
+	struct incident threads = {0};
 	struct activities a = {0};
-	int rc = activities_find(in, o->pairs.items, o->pairs.n, &a, err);
+	int rc = 0;
 
+	plain.activities = false;
+	if (again) {
+		rc = cmd_load(&plain, &threads, err);
+		if (!rc)
+			rc = cmd_filter(&plain, &threads, err);
+		in = &threads;
+	}
+	if (!rc)
+		rc = activities_find(in, o->pairs.items, o->pairs.n, &a, err);
 	if (!rc)
 		rc = activities_measure(in, &a, err);
 	if (!rc)
 		rc = report_requests(sheet, o, in, &a, err);
 	activities_free(&a);
+	incident_free(&threads);
 	return rc;
 }
 

@@ -110,3 +110,13 @@ check a_pair_may_be_named eval 'report --requests --json --activity \
 	"[inputs | select(.name == \"query\")] | length == 12"'
 check one_that_is_not_there_is_said eval '! report --requests --activity \
 	"usdt:/bin/x:a:b;StopEvent=c" && grep -q "has no such start and stop" err'
+
+# A page of --activities has the requests' times and stacks, too, although its threads are requests.
+"$RECORDER" export --store requests.db --process server --activities -o page.html 2>err
+python3 - page.html >page.json <<'END'
+import base64, re, sys, zlib
+data = re.search(r'id="data"[^>]*>([^<]*)<', open(sys.argv[1]).read()).group(1)
+print(zlib.decompress(base64.b64decode(data)).decode())
+END
+check a_page_of_activities_has_their_times jq -e '[.runtimes[] | select(.row == "request") |
+	.cpu_ms] | length == 12 and max > 10' page.json
