@@ -54,6 +54,11 @@ for format in folded speedscope.json perfView.xml.zip perfView.json perf.data.tx
 		--store waits-$format.db)" = "" ]
 done
 
+echo 'shop;shop;main;[thread]!BLOCKED_TIME 60000000000' >minute.folded
+"$RECORDER" collect --from minute.folded --store minute.db 2>err
+check a_minute_of_folded_ns_is_a_minute eval '"$RECORDER" report 1 --store minute.db --json \
+	--metric off-cpu | jq -s -e "map(select(.row == \"process\").inclusive_ms) == [60000]"'
+
 # Go writes the kind of its period first.
 { printf 'Z\0'; gzip -dc a.pb.gz; } | gzip >go.pb.gz
 expect a_profile_that_begins_as_gos_is_read 0 'done: 1000 events.* 1000 of them samples' \

@@ -56,6 +56,8 @@ static void parse_all(const char *text, size_t n)
 
 		parsers[i](&l, text, n, &err);
 		check(&l);
+		stack_list_thread_time(&l);
+		check(&l);
 		stack_list_free(&l);
 	}
 }

@@ -64,7 +64,7 @@ static void read_line(struct stack_list *l, const char *line, size_t n)
 		at += length;
 	}
 	s.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-	s.weight = (double)STACK_LIST_PERIOD_NS;
+	s.weight = (double)STACK_LIST_PERIOD_NS * ((double)count / s.count);
 	stack_list_sample(l, &s);
 }
 
@@ -72,6 +72,7 @@ int stack_list_folded(struct stack_list *l, const char *text, size_t n, struct e
 {
 	const char *at = text, *end = text + n;
 
+	l->only_counts = true;
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((newline ? newline : end) - at);

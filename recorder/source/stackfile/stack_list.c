@@ -276,7 +276,8 @@ int stack_list_thread_time(struct stack_list *l)
 		if (l->has_times)
 			continue;
 		l->total -= s->count ? s->count - 1 : 0;
-		s->weight = s->count;
+		s->weight *= s->count ? s->count : 1;
+		s->weight /= l->only_counts ? (double)STACK_LIST_PERIOD_NS : 1;
 		s->count = 1;
 	}
 	free(is_one);

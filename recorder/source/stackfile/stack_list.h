@@ -58,6 +58,7 @@ struct stack_list {
 	struct table by_text, by_node, by_thread;
 	bool has_times;                      /* else samples follow each other */
 	bool times_begin;                    /* a sample's time is that of its begin */
+	bool only_counts;                    /* of STACK_LIST_PERIOD_NS, by default */
 	bool full, no_memory;
 	bool merged;                         /* by stack_list_limit() */
 	uint64_t skipped;                    /* lines or items that make no sense */
@@ -86,7 +87,7 @@ void stack_list_limit(struct stack_list *l);
 
 /*
  * Samples that are thread time by one of their frames, BLOCKED_TIME and the like, are no CPU time.
- * Without times their counts are ns, as our folded stacks have them. 0 or ERR_MEMORY
+ * Where a file has only counts these are ns, as in our folded stacks. 0 or ERR_MEMORY
  */
 int stack_list_thread_time(struct stack_list *l);
 
