@@ -210,10 +210,11 @@ TEST(buffers_that_wait_on_disk_give_the_same_records)
 				 5);
 	}
 	etl_writer_end(&w);
-	/* A ceiling for none, for one, for all of them. */
-	for (size_t held = 0; held <= 1000000; held = held ? held * 4 : 250000) {
+	/* A ceiling for none, for one, for all of them, for all and the next ones. */
+	for (size_t held = 0; held <= 4000000; held = held ? held * 4 : 250000) {
 		file = open_bytes(&w.out);
 		file->open_max_bytes = held;
+		file->ahead_min = 1;
 		run(file, &log, &counts);
 		assert_int_equal(log.n, 401);
 		assert_int_equal(counts.ndamaged, 0);
