@@ -73,47 +73,43 @@ static uint32_t event_of(const struct perf_file *f, const uint8_t *record, size_
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* n bytes of the data, at most PERF_RECORD_MAX_BYTES, 8-byte aligned; valid until the next call. */
-static const uint8_t *bytes_at(struct perf_file *f, uint64_t offset, size_t n)
+/* The window that holds a record, or all that is left of the data; NULL: it cannot be read. */
+static const struct perf_window *window_at(struct perf_file *f, uint64_t offset)
 {
 	uint64_t at = offset / WINDOW_BYTES * WINDOW_BYTES;
 	struct perf_window *w = &f->windows[offset / WINDOW_BYTES % WINDOWS];
-	const uint8_t *bytes;
+	size_t want = WINDOW_BYTES + PERF_RECORD_MAX_BYTES;
 
-	if (offset > f->data_end || n > f->data_end - offset)
+	if (w->n && w->at == at)
+		return w;
+	w->n = 0;
+	if (!w->bytes)
+		w->bytes = malloc(want);
+	if (want > f->data_end - at)
+		want = (size_t)(f->data_end - at);
+	if (!w->bytes || bytes_read(&f->in, at, w->bytes, want, "a record", NULL))
 		return NULL;
-	if (!w->n || w->at != at) {
-		size_t want = WINDOW_BYTES + PERF_RECORD_MAX_BYTES;
-
-		if (want > f->in.size - at)
-			want = (size_t)(f->in.size - at);
-		w->n = 0;
-		if (!w->bytes)
-			w->bytes = malloc(WINDOW_BYTES + PERF_RECORD_MAX_BYTES);
-		if (!w->bytes)
-			return NULL;
-		if (bytes_read(&f->in, at, w->bytes, want, "a record", NULL))
-			return NULL;
-		w->at = at;
-		w->n = want;
-	}
-	if (n > w->n - (offset - at))
-		return NULL;
-	bytes = w->bytes + (offset - at);
-	if (offset % 8) {
-		memcpy(f->aligned, bytes, n);
-		bytes = (const uint8_t *)f->aligned;
-	}
-	return bytes;
+	w->at = at;
+	w->n = want;
+	return w;
 }
 
-/* A record whose head says that it has *n bytes. */
+/* A record, whose head says that it has *n bytes; 8-byte aligned, valid until the next call. */
 static const uint8_t *record_at(struct perf_file *f, uint64_t offset, size_t *n)
 {
-	const uint8_t *head = bytes_at(f, offset, RECORD_HEAD);
+	const struct perf_window *w = offset < f->data_end ? window_at(f, offset) : NULL;
+	size_t left = w ? w->n - (size_t)(offset - w->at) : 0;
+	const uint8_t *bytes = w ? w->bytes + (offset - w->at) : NULL;
 
-	*n = head ? le16(head + 6) : 0;
-	return head ? bytes_at(f, offset, *n) : NULL;
+	if (left < RECORD_HEAD)
+		return NULL;
+	*n = le16(bytes + 6);
+	if (*n < RECORD_HEAD || *n > left)
+		return NULL;
+	if (offset % 8 == 0)
+		return bytes;
+	memcpy(f->aligned, bytes, *n);
+	return (const uint8_t *)f->aligned;
 }
 
 struct record_at {
@@ -129,7 +125,7 @@ static bool read_head(struct perf_file *f, uint64_t offset, struct record_at *ou
 	const uint8_t *head = record_at(f, offset, &out->n);
 	uint64_t more = 0;
 
-	if (!head || out->n < RECORD_HEAD)
+	if (!head)
 		return false;
 	out->bytes = head;
 	out->type = le32(head);

@@ -36,7 +36,8 @@ struct perf_world {
 	struct known_file *files;            /* those without a recorded build id */
 	uint32_t nfiles, files_room;
 	struct table by_file;
-	struct kallsyms *kallsyms;           /* perf_world_name()'s, as the next */
+	struct os_mutex *lock;               /* guards the next two, perf_world_name()'s */
+	struct kallsyms *kallsyms;
 	bool kallsyms_read;
 };
 
@@ -414,22 +415,33 @@ bool perf_world_kernel_is_ours(const struct perf_world *w)
 	return w->same_kernel && w->kernel_base;
 }
 
-bool perf_world_name(struct perf_world *w, const struct frame *frame, struct symbol *out)
+/* Reading the list takes 70 ms of CPU, so it is not done before a name is wanted. */
+static const struct kallsyms *kallsyms_of(struct perf_world *w)
 {
-	struct kernel_function function;
 	struct buf text = {0};
-	uint64_t base;
 
-	if (frame->object != w->kernel || !w->same_kernel || !w->kernel_base)
-		return false;
+	os_mutex_lock(w->lock);
 	if (!w->kallsyms_read && os_load("/proc/kallsyms", KALLSYMS_MAX_BYTES, &text, NULL) == 0)
 		kallsyms_parse(buf_text(&text), text.len, &w->kallsyms, NULL);
-	buf_free(&text);
 	w->kallsyms_read = true;
-	base = w->kallsyms ? kallsyms_base(w->kallsyms) : 0;
+	os_mutex_unlock(w->lock);
+	buf_free(&text);
+	return w->kallsyms;
+}
+
+bool perf_world_name(struct perf_world *w, const struct object *object, uint64_t offset,
+		     struct symbol *out)
+{
+	const struct kallsyms *kallsyms;
+	struct kernel_function function;
+	uint64_t base;
+
+	if (object != w->kernel || !w->same_kernel || !w->kernel_base)
+		return false;
+	kallsyms = kallsyms_of(w);
+	base = kallsyms ? kallsyms_base(kallsyms) : 0;
 	/* Modules may have been elsewhere then. */
-	if (!base || !kallsyms_find(w->kallsyms, base + frame->offset, &function) ||
-	    function.module)
+	if (!base || !kallsyms_find(kallsyms, base + offset, &function) || function.module)
 		return false;
 	*out = (struct symbol){.offset = function.address - base, .name = function.name};
 	return true;
@@ -572,9 +584,11 @@ int perf_world_new(const struct perf_world_config *cfg, struct perf_world **out,
 	if (!w)
 		return err_memory(err, "for the processes of a perf file");
 	w->cfg = *cfg;
+	w->lock = os_mutex_new();
 	os_host_name(host, sizeof(host));
 	w->same_host = host[0] && strcmp(host, perf_file_facts(cfg->file)->host) == 0;
-	if (slots_init(&w->processes, sizeof(struct world_process), PROCESSES_MAX) ||
+	if (!w->lock ||
+	    slots_init(&w->processes, sizeof(struct world_process), PROCESSES_MAX) ||
 	    slots_init(&w->threads, sizeof(struct world_thread), THREADS_MAX) || open_kernel(w)) {
 		perf_world_free(w);
 		return err_memory(err, "for the processes of a perf file");
@@ -598,6 +612,7 @@ void perf_world_free(struct perf_world *w)
 	if (w->kernel)
 		object_drop(w->kernel, 0);
 	kallsyms_free(w->kallsyms);
+	os_mutex_free(w->lock);
 	free(w->files);
 	table_free(&w->by_file);
 	table_free(&w->by_pid);
