@@ -10,7 +10,7 @@
 #include "base/os.h"
 
 struct ahead_job {
-	void (*run)(struct ahead_job *job);  /* on the other thread, or the owner's if there is none */
+	void (*run)(struct ahead_job *job);  /* on the other thread; the owner's if there is none */
 	struct ahead_job *next;
 	bool waits;                          /* given, and not done yet */
 };
