@@ -3,6 +3,7 @@
  * belongs to it. For a long incident another thread inflates and decodes the next segment while the
  * caller works on the one before.
  */
+#include "base/ahead.h"
 #include "store/store_private.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 
 /* One segment on its way. */
 struct slot {
+	struct ahead_job job;
 	struct stored_segment segment;
 	struct buf lists, data;      /* as they are stored */
 	bool events_only;
@@ -20,18 +22,11 @@ struct slot {
 	int rc;
 };
 
-struct ahead {
-	struct os_thread *thread;    /* NULL = the caller decodes */
-	struct os_mutex *lock;       /* guards the rest */
-	struct os_cond *changed;
-	struct slot *work;           /* to be decoded; NULL = none */
-	bool ending;
-};
-
 /* ---- decoding ------------------------------------------------------------------------------- */
 
-static void decode_slot(struct slot *slot)
+static void decode_slot(struct ahead_job *job)
 {
+	struct slot *slot = (struct slot *)job;
 	struct segment_content *content = &slot->segment.content;
 	struct lists lists = {0};
 	struct buf raw = {0};
@@ -51,79 +46,6 @@ static void decode_slot(struct slot *slot)
 	slot->segment.frames = lists.ids ? lists.ids + lists.nthreads : NULL;
 	buf_free(&raw);
 	slot->rc = rc;
-}
-
-static void ahead_main(void *ctx)
-{
-	struct ahead *a = ctx;
-	struct slot *slot;
-
-	os_mutex_lock(a->lock);
-	for (;;) {
-		while (!a->work && !a->ending)
-			os_cond_wait(a->changed, a->lock, UINT64_MAX);
-		if (a->ending)
-			break;
-		slot = a->work;
-		os_mutex_unlock(a->lock);
-		decode_slot(slot);
-		os_mutex_lock(a->lock);
-		a->work = NULL;
-		os_cond_broadcast(a->changed);
-	}
-	os_mutex_unlock(a->lock);
-}
-
-/* When no thread can be started, the caller decodes. */
-static void ahead_begin(struct ahead *a, uint32_t nsegments)
-{
-	memset(a, 0, sizeof(*a));
-	if (nsegments < AHEAD_MIN)
-		return;
-	a->lock = os_mutex_new();
-	a->changed = os_cond_new();
-	if (a->lock && a->changed &&
-	    os_thread_start("decode", ahead_main, a, &a->thread, NULL) != 0)
-		a->thread = NULL;
-}
-
-static void hand_over(struct ahead *a, struct slot *slot)
-{
-	if (slot->rc)
-		return;
-	if (!a->thread) {
-		decode_slot(slot);
-		return;
-	}
-	os_mutex_lock(a->lock);
-	a->work = slot;
-	os_cond_broadcast(a->changed);
-	os_mutex_unlock(a->lock);
-}
-
-/* Wait until what was handed over is decoded. */
-static void await_decoded(struct ahead *a)
-{
-	if (!a->thread)
-		return;
-	os_mutex_lock(a->lock);
-	while (a->work)
-		os_cond_wait(a->changed, a->lock, UINT64_MAX);
-	os_mutex_unlock(a->lock);
-}
-
-static void ahead_end(struct ahead *a)
-{
-	await_decoded(a);
-	if (a->thread) {
-		os_mutex_lock(a->lock);
-		a->ending = true;
-		os_cond_broadcast(a->changed);
-		os_mutex_unlock(a->lock);
-		os_thread_join(a->thread);
-	}
-	os_cond_free(a->changed);
-	os_mutex_free(a->lock);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -212,17 +134,21 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
 			 struct err *err)
 {
-	struct slot slots[2] = {{.events_only = events_only}, {.events_only = events_only}};
-	struct ahead ahead;
+	const struct slot empty = {.job.run = decode_slot, .events_only = events_only};
+	struct slot slots[2] = {empty, empty};
+	struct ahead ahead = {0};
 	uint32_t i;
 	int rc = 0;
 
-	ahead_begin(&ahead, ids->n);
+	if (ids->n >= AHEAD_MIN)
+		ahead_begin(&ahead, "decode");
 	for (i = 0; !rc && i <= ids->n; i++) {
-		await_decoded(&ahead);
+		if (i)
+			ahead_await(&ahead, &slots[(i - 1) % 2].job);
 		if (i < ids->n) {
 			fetch(s, incident_id, ids->ids[i], &slots[i % 2]);
-			hand_over(&ahead, &slots[i % 2]);
+			if (!slots[i % 2].rc)
+				ahead_give(&ahead, &slots[i % 2].job);
 		}
 		if (i)
 			rc = deliver_slot(s, incident_id, &slots[(i - 1) % 2], each, damaged, ctx,

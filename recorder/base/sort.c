@@ -31,7 +31,12 @@ void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n)
 {
 	struct sort_item *from = items, *to = scratch;
 	unsigned shift;
+	uint32_t i;
 
+	for (i = 1; i < n && items[i - 1].key <= items[i].key; i++)
+		;
+	if (i >= n)
+		return;
 	for (shift = 0; n && shift < 64; shift += DIGIT_BITS) {
 		if (sort_by_digit(from, to, n, shift)) {
 			struct sort_item *other = from;

@@ -34,7 +34,7 @@ const char *text_base_name(const char *path)
 
 bool text_same_fold(const char *a, const char *b)
 {
-	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+	while (*a && (*a == *b || tolower((unsigned char)*a) == tolower((unsigned char)*b))) {
 		a++;
 		b++;
 	}

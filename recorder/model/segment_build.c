@@ -11,6 +11,7 @@
 #define MAX_OPEN_NODES (SEGMENT_MAX_NODES / 4)
 #define MAX_NAMES 4096u
 #define PUT_BYTES 24u                       /* the most that one value adds to a column */
+#define ROOM_APPENDS 32u                    /* for which room is reserved at once */
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -68,25 +69,32 @@ static void column_run(struct column *c, uint64_t v)
 }
 
 /*
- * Reserve room in every column first, so that an append cannot fail half way. Each run column keeps
- * room for the run that sealing will end.
+ * Reserve room in every column first, so that an append cannot fail half way, and for a row of
+ * appends at once. Each run column keeps room for the run that sealing will end.
  */
 static bool columns_room(struct segment_builder *b, size_t field_bytes)
 {
 	unsigned i;
 
+	if (b->appends_left && field_bytes <= PUT_BYTES) {
+		b->appends_left--;
+		return true;
+	}
+	b->appends_left = 0;
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		size_t need = 2 * PUT_BYTES + (i == COLUMN_EVENT_FIELDS ? field_bytes : 0);
+		size_t need = (ROOM_APPENDS + 1) * PUT_BYTES +
+			      (i == COLUMN_EVENT_FIELDS ? field_bytes : 0);
 
 		if (!buf_reserve(&b->columns[i].bytes, need)) {
 			b->columns[i].bytes.failed = 0;
 			return false;
 		}
 	}
-	if (!buf_reserve(&b->sample_stacks, sizeof(uint32_t))) {
+	if (!buf_reserve(&b->sample_stacks, ROOM_APPENDS * sizeof(uint32_t))) {
 		b->sample_stacks.failed = 0;
 		return false;
 	}
+	b->appends_left = ROOM_APPENDS - 1;
 	return true;
 }
 
@@ -346,6 +354,7 @@ void segment_builder_reset(struct segment_builder *b)
 	}
 	b->recent_threads.n = 0;
 	buf_reset(&b->sample_stacks);
+	b->appends_left = 0;
 	b->threads.count = b->frame_list.count = 0;
 	table_clear(&b->threads.index);
 	table_clear(&b->frame_list.index);

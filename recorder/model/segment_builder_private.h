@@ -110,6 +110,7 @@ struct segment_builder {
 
 	uint64_t base_tick, t0_tick, t1_tick;
 	uint32_t nsamples, ncpu_samples, nevents;
+	uint32_t appends_left;              /* for which all columns have room */
 	struct column columns[SEGMENT_COLUMNS];
 	struct sample_clock clock;
 	struct recent recent_threads;

@@ -138,8 +138,8 @@ struct source_ops {
 	 */
 	void (*settle)(struct source *s, struct event *event);
 	/*
-	 * The symbol worker, while it runs, never blocks: name code that was not known yet when it
-	 * was sampled, if no other can have been there. NULL = it knows none.
+	 * The symbol worker, while it runs, waits for no other: name code that was not known yet
+	 * when it was sampled, if no other can have been there. NULL = it knows none.
 	 */
 	bool (*name_late)(struct source *s, const struct object *object, uint64_t offset,
 			  struct symbol *out);

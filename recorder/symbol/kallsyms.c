@@ -117,6 +117,29 @@ static int add_function(struct kallsyms *k, const struct kallsyms_line *line)
 	return k->names.failed;
 }
 
+static bool is_code(char type)
+{
+	return type == 'T' || type == 't' || type == 'W' || type == 'w';
+}
+
+/* A third of the lines is data, which is seen behind an address of 16 digits. */
+static bool next_function(const char **at, const char *end, struct kallsyms_line *out)
+{
+	while (*at < end) {
+		const char *line = *at, *lf = memchr(line, '\n', (size_t)(end - line));
+
+		if (lf && lf - line > 17 && line[16] == ' ' && !is_code(line[17]) &&
+		    !memchr(line, ' ', 16)) {
+			*at = lf + 1;
+		} else {
+			kallsyms_next(at, end, out);
+			if (is_code(out->type))
+				return true;
+		}
+	}
+	return false;
+}
+
 static int collect_functions(struct kallsyms *k, const char *text, size_t n, bool *hidden)
 {
 	const char *at = text, *end = text + n;
@@ -124,9 +147,7 @@ static int collect_functions(struct kallsyms *k, const char *text, size_t n, boo
 	uint64_t stext = 0;
 	int rc = 0;
 
-	while (!rc && kallsyms_next(&at, end, &line)) {
-		if (line.type != 'T' && line.type != 't' && line.type != 'W' && line.type != 'w')
-			continue;
+	while (!rc && next_function(&at, end, &line)) {
 		if (!line.address) {
 			*hidden = true;
 			continue;

@@ -91,6 +91,24 @@ for f in fp dwarf pipe many; do
 	check "and_in_the_same_function_$f" close_to $f function 5 self
 done
 check inclusive_shares_of_functions_agree close_to fp function 12 inclusive
+
+# perf keeps copies of the kernel's list of functions by build id. One is read instead of making the
+# list anew, unless it is cut.
+for home in no_copy cut_copy renamed_copy; do
+	copy="$home/.debug/[kernel.kallsyms]/$(perf buildid-list -k)"
+	mkdir -p "$copy"
+	[ $home = no_copy ] || cat /proc/kallsyms >"$copy/kallsyms"
+	[ $home != cut_copy ] || truncate -s 2000000 "$copy/kallsyms"
+	[ $home != renamed_copy ] ||
+		sed -i -E '/ _e?text$/!s/ ([tTwW]) / \1 copied_/' "$copy/kallsyms"
+	HOME=$PWD/$home "$RECORDER" collect --from fp.data --store $home.db 2>$home.log
+	"$RECORDER" export 1 --store $home.db -f >$home.folded
+done
+"$RECORDER" export 1 --store fp.db -f >fp.folded
+check functions_of_the_kernel_have_names_without_a_copy cmp fp.folded no_copy.folded
+check and_with_one_that_is_cut cmp fp.folded cut_copy.folded
+check a_whole_copy_is_read cmp fp.folded <(sed 's/copied_//g' renamed_copy.folded)
+check instead_of_the_list grep -q copied_ renamed_copy.folded
 check a_pipe_s_stream_says_where_it_is_from sh -c '"$RECORDER" show 1 --store pipe.db |
 	grep -q "on $(uname -n) (Linux $(uname -r)"'
 

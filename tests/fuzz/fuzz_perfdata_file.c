@@ -29,17 +29,14 @@ static void locate(struct fuzz *f, const struct world_process *p, const uint64_t
 
 	for (i = 0; i < n; i++) {
 		struct frame_ref ref = {0};
-		struct frame frame = {0};
 		struct symbol symbol;
 
 		perf_world_locate(f->world, p, chain[i], kernel, &ref);
 		if (!ref.object)
 			abort();
 		f->sum += ref.offset;
-		frame.object = ref.object;
-		frame.offset = ref.offset;
 		if (!perf_world_kernel_is_ours(f->world) &&
-		    perf_world_name(f->world, &frame, &symbol))
+		    perf_world_name(f->world, ref.object, ref.offset, &symbol))
 			abort();
 	}
 }

@@ -45,9 +45,10 @@ struct etl_file {
 	uint32_t payload_max_bytes;
 	uint32_t fixed_bytes;                /* the size of every buffer; 0 = they differ */
 	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES; tests lower it */
+	size_t ahead_min;                    /* buffers worth a thread; tests change it */
 	struct etl_counts found;             /* damage in the index; every run starts with it */
 
-	uint8_t *stored;                     /* compressed bytes of the buffer being opened */
+	uint8_t *stored;                     /* compressed bytes of the buffer being loaded */
 	size_t stored_cap;
 	atomic_bool stopped;
 };
@@ -60,7 +61,7 @@ struct etl_payload {
 };
 
 /*
- * Read and expand a buffer.
+ * Read and expand a buffer. A run's are loaded by one thread, which need not be its own.
  *
  * why      NULL for a good buffer; else what is damaged, and out is empty
  * returns  0, damaged or not; ERR_IO, ERR_MEMORY

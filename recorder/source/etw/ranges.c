@@ -183,21 +183,47 @@ uint32_t etw_range_layer(struct etw_ranges *r, uint32_t number)
 	return range->layer;
 }
 
+/*
+ * Sort the latest, and merge them in from the end. Returns the place of the first of them; what
+ * stands before it is as it was.
+ */
+static uint32_t merge_latest(struct space *space)
+{
+	uint32_t old = space->nsorted, left = space->n - old, to = space->n;
+	struct entry *entries = space->entries, *latest = malloc(left * sizeof(*latest));
+
+	if (!latest) {
+		qsort(entries, space->n, sizeof(*entries), by_start);
+		return 0;
+	}
+	qsort(entries + old, left, sizeof(*entries), by_start);
+	memcpy(latest, entries + old, left * sizeof(*latest));
+	while (left) {
+		bool is_old = old && by_start(&entries[old - 1], &latest[left - 1]) > 0;
+
+		entries[--to] = is_old ? entries[--old] : latest[--left];
+	}
+	free(latest);
+	return to;
+}
+
 static void sort_space(struct etw_ranges *r, struct space *space)
 {
-	uint64_t end = 0;
+	uint32_t first;
+	uint64_t end;
 
 	if (space->nsorted == space->n)
 		return;
-	qsort(space->entries, space->n, sizeof(*space->entries), by_start);
-	for (uint32_t i = 0; i < space->n; i++) {
+	first = merge_latest(space);
+	end = first ? space->entries[first - 1].end : 0;
+	for (uint32_t i = first; i < space->n; i++) {
 		const struct etw_range *range = etw_range(r, space->entries[i].number);
 
 		end = range->end > end ? range->end : end;
 		space->entries[i].end = end;
 	}
 	space->nsorted = space->n;
-	for (uint32_t i = 0; i < space->n; i++)
+	for (uint32_t i = first; i < space->n; i++)
 		etw_range_layer(r, space->entries[i].number);
 }
 

@@ -73,41 +73,47 @@ static uint32_t event_of(const struct perf_file *f, const uint8_t *record, size_
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* n bytes of the data, at most PERF_RECORD_MAX_BYTES, 8-byte aligned; valid until the next call. */
-static const uint8_t *bytes_at(struct perf_file *f, uint64_t offset, size_t n)
+/* The window that holds a record, or all that is left of the data; NULL: it cannot be read. */
+static const struct perf_window *window_at(struct perf_file *f, uint64_t offset)
 {
 	uint64_t at = offset / WINDOW_BYTES * WINDOW_BYTES;
 	struct perf_window *w = &f->windows[offset / WINDOW_BYTES % WINDOWS];
-	const uint8_t *bytes;
+	size_t want = WINDOW_BYTES + PERF_RECORD_MAX_BYTES;
 
-	if (offset > f->data_end || n > f->data_end - offset)
-		return NULL;
+	if (w->n && w->at == at)
+		return w;
+	w->n = 0;
 	if (!w->bytes)
-		w->bytes = malloc(WINDOW_BYTES + PERF_RECORD_MAX_BYTES);
-	if (!w->bytes)
+		w->bytes = malloc(want);
+	if (want > f->data_end - at)
+		want = (size_t)(f->data_end - at);
+	if (!w->bytes || bytes_read(&f->in, at, w->bytes, want, "a record", NULL))
 		return NULL;
-	if (!w->n || w->at != at) {
-		size_t want = WINDOW_BYTES + PERF_RECORD_MAX_BYTES;
+	w->at = at;
+	w->n = want;
+	return w;
+}
 
-		if (want > f->in.size - at)
-			want = (size_t)(f->in.size - at);
-		w->n = 0;
-		if (bytes_read(&f->in, at, w->bytes, want, "a record", NULL))
-			return NULL;
-		w->at = at;
-		w->n = want;
-	}
-	if (n > w->n - (offset - at))
+/* A record, whose head says that it has *n bytes; 8-byte aligned, valid until the next call. */
+static const uint8_t *record_at(struct perf_file *f, uint64_t offset, size_t *n)
+{
+	const struct perf_window *w = offset < f->data_end ? window_at(f, offset) : NULL;
+	size_t left = w ? w->n - (size_t)(offset - w->at) : 0;
+	const uint8_t *bytes = w ? w->bytes + (offset - w->at) : NULL;
+
+	if (left < RECORD_HEAD)
 		return NULL;
-	bytes = w->bytes + (offset - at);
-	if (offset % 8) {
-		memcpy(f->aligned, bytes, n);
-		bytes = (const uint8_t *)f->aligned;
-	}
-	return bytes;
+	*n = le16(bytes + 6);
+	if (*n < RECORD_HEAD || *n > left)
+		return NULL;
+	if (offset % 8 == 0)
+		return bytes;
+	memcpy(f->aligned, bytes, *n);
+	return (const uint8_t *)f->aligned;
 }
 
 struct record_at {
+	const uint8_t *bytes;                /* valid until the next one is read */
 	uint32_t type;
 	size_t n;                            /* of the record itself */
 	uint64_t next;                       /* offset of the following one */
@@ -116,15 +122,13 @@ struct record_at {
 /* false: nothing readable follows */
 static bool read_head(struct perf_file *f, uint64_t offset, struct record_at *out)
 {
-	const uint8_t *head = bytes_at(f, offset, RECORD_HEAD);
+	const uint8_t *head = record_at(f, offset, &out->n);
 	uint64_t more = 0;
 
 	if (!head)
 		return false;
+	out->bytes = head;
 	out->type = le32(head);
-	out->n = le16(head + 6);
-	if (out->n < RECORD_HEAD || !(head = bytes_at(f, offset, out->n)))
-		return false;
 	/* Behind these two stand bytes that are no records. */
 	if (out->type == OWN_AUXTRACE && out->n >= 16)
 		more = le64(head + 8);
@@ -212,10 +216,10 @@ static void learn_record(struct perf_file *f, const uint8_t *record, size_t n)
 }
 
 /*
- * A large sample is mostly the copy of a stack, which only the second reading needs. Returns what
- * stands before it, SAMPLE_HEAD_BYTES; NULL: it is no such sample.
+ * A large sample is mostly the copy of a stack, which only the second reading needs. Read what
+ * stands before it, SAMPLE_HEAD_BYTES; false: it is no such sample.
  */
-static const uint8_t *sample_head(struct perf_file *f, uint64_t at, struct record_at *out)
+static bool sample_head(struct perf_file *f, uint64_t at, struct record_at *out)
 {
 	uint8_t *head = (uint8_t *)f->aligned;
 
@@ -223,10 +227,10 @@ static const uint8_t *sample_head(struct perf_file *f, uint64_t at, struct recor
 	    bytes_read(&f->in, at, head, SAMPLE_HEAD_BYTES, "a sample", NULL) ||
 	    le32(head) != KERNELS_SAMPLE || le16(head + 6) < LARGE_BYTES ||
 	    le16(head + 6) > f->data_end - at)
-		return NULL;
-	*out = (struct record_at){.type = KERNELS_SAMPLE, .n = SAMPLE_HEAD_BYTES,
-				  .next = at + le16(head + 6)};
-	return head;
+		return false;
+	*out = (struct record_at){.bytes = head, .type = KERNELS_SAMPLE,
+				  .n = SAMPLE_HEAD_BYTES, .next = at + le16(head + 6)};
+	return true;
 }
 
 int perf_file_survey(struct perf_file *f, const _Atomic bool *stopping, struct err *err)
@@ -238,21 +242,17 @@ int perf_file_survey(struct perf_file *f, const _Atomic bool *stopping, struct e
 
 	while (!rc && at < f->data_end) {
 		/* Where a sample was large, the next record probably is another. */
-		const uint8_t *record = is_large ? sample_head(f, at, &r) : NULL;
-
-		if (!record && !read_head(f, at, &r))
+		if (!(is_large && sample_head(f, at, &r)) && !read_head(f, at, &r))
 			break;
-		if (!record)
-			record = bytes_at(f, at, r.n);
 		is_large = r.type == KERNELS_SAMPLE && r.next - at >= LARGE_BYTES;
 		if (atomic_load_explicit(stopping, memory_order_relaxed))
 			rc = ERR_STOPPED;
 		else if (r.type == OWN_TRACING_DATA)
 			rc = learn_tracepoints(f, at, &r, err);
 		else if (r.type >= OWN_FIRST)
-			rc = learn_own(f, r.type, record, r.n, err);
+			rc = learn_own(f, r.type, r.bytes, r.n, err);
 		else
-			learn_record(f, record, r.n);
+			learn_record(f, r.bytes, r.n);
 		at = r.next;
 	}
 	if (at < f->data_end)
@@ -275,12 +275,11 @@ struct order {
 static int give(struct order *o, uint64_t offset)
 {
 	struct perf_file *f = o->f;
-	const uint8_t *bytes = bytes_at(f, offset, RECORD_HEAD);
-	size_t n = bytes ? le16(bytes + 6) : 0;
+	size_t n;
+	const uint8_t *bytes = record_at(f, offset, &n);
 	struct perf_record r;
 	uint32_t event;
 
-	bytes = bytes ? bytes_at(f, offset, n) : NULL;
 	if (!bytes)
 		return 0;
 	event = event_of(f, bytes, n);
@@ -329,7 +328,6 @@ static int keep(struct order *o, uint64_t time_ns, uint64_t offset, struct err *
 static int take(struct order *o, uint64_t at, const struct record_at *r, struct err *err)
 {
 	struct perf_file *f = o->f;
-	const uint8_t *bytes;
 	uint64_t time_ns = 0;
 	int rc;
 
@@ -340,10 +338,8 @@ static int take(struct order *o, uint64_t at, const struct record_at *r, struct 
 	}
 	if (r->type >= OWN_FIRST || !f->nevents)
 		return 0;
-	bytes = bytes_at(f, at, r->n);
-	if (!bytes)
-		return 0;
-	perf_layout_time(&f->events[event_of(f, bytes, r->n)].attr.layout, bytes, r->n, &time_ns);
+	perf_layout_time(&f->events[event_of(f, r->bytes, r->n)].attr.layout, r->bytes, r->n,
+			 &time_ns);
 	/* What perf made up of /proc before it began has no time. */
 	if (!time_ns || time_ns == UINT64_MAX)
 		return give(o, at);

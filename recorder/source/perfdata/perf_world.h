@@ -61,5 +61,6 @@ void perf_world_locate(struct perf_world *w, const struct world_process *process
 		       uint64_t address, bool kernel, struct frame_ref *out);
 /* Whether the kernel's functions can be named; known once its mapping was fed. */
 bool perf_world_kernel_is_ours(const struct perf_world *w);
-/* The thread that takes the events: name a function of the kernel; false = it is not known. */
-bool perf_world_name(struct perf_world *w, const struct frame *frame, struct symbol *out);
+/* The symbol workers: name a function of the kernel; false = it is not known. */
+bool perf_world_name(struct perf_world *w, const struct object *object, uint64_t offset,
+		     struct symbol *out);

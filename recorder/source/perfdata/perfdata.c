@@ -530,13 +530,21 @@ static bool perfdata_name_frame(struct source *source, const struct frame *frame
 	struct perfdata *s = (struct perfdata *)source;
 	uint32_t event = (uint32_t)frame->offset;
 
-	if (s->event_object && frame->object == s->event_object &&
-	    event < perf_file_events(s->file)) {
-		*out = (struct symbol){.offset = frame->offset,
-				       .name = perf_file_event(s->file, event)->name};
-		return true;
-	}
-	return s->world && perf_world_name(s->world, frame, out);
+	if (!s->event_object || frame->object != s->event_object ||
+	    event >= perf_file_events(s->file))
+		return false;
+	*out = (struct symbol){.offset = frame->offset,
+			       .name = perf_file_event(s->file, event)->name};
+	return true;
+}
+
+/* Not at once: the thread that takes the events would wait for the list of the kernel's names. */
+static bool perfdata_name_late(struct source *source, const struct object *object, uint64_t offset,
+			       struct symbol *out)
+{
+	const struct perfdata *s = (struct perfdata *)source;
+
+	return s->world && perf_world_name(s->world, object, offset, out);
 }
 
 const struct source_ops perfdata_source = {
@@ -550,5 +558,6 @@ const struct source_ops perfdata_source = {
 	.status = perfdata_status,
 	.origin = perfdata_origin,
 	.name_frame = perfdata_name_frame,
+	.name_late = perfdata_name_late,
 	.close = perfdata_close,
 };

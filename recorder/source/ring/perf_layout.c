@@ -71,16 +71,18 @@ static unsigned words(uint64_t type)
 	return (unsigned)__builtin_popcountll(type);
 }
 
-/* The place of a part of a sample among those of 8 bytes; false: it has none. */
+/* The place of a part of a sample: behind those of 8 bytes that stand before it. false: none */
 static bool place_in_sample(uint64_t type, uint64_t part, size_t *at)
 {
-	static const uint32_t order[] = {HAS_IDENTIFIER, HAS_IP, HAS_TID, HAS_TIME, HAS_ADDR,
-					 HAS_ID, HAS_STREAM_ID, HAS_CPU, HAS_PERIOD};
-	unsigned i;
+	uint64_t before = 0;
 
-	*at = PERF_HEADER_BYTES;
-	for (i = 0; order[i] != part; i++)
-		*at += type & order[i] ? 8 : 0;
+	if (part != HAS_IDENTIFIER)
+		before = HAS_IDENTIFIER | HAS_IP | HAS_TID;
+	if (part == HAS_ID)
+		before |= HAS_TIME | HAS_ADDR;
+	if (part == HAS_PERIOD)
+		before |= HAS_TIME | HAS_ADDR | HAS_ID | HAS_STREAM_ID | HAS_CPU;
+	*at = PERF_HEADER_BYTES + 8 * (size_t)words(type & before);
 	return (type & part) != 0;
 }
 

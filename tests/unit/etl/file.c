@@ -43,13 +43,23 @@ static struct etl_file *open_bytes(const struct buf *bytes)
 	return file;
 }
 
+/* With a thread that expands ahead, and without one: the same. */
 static void run(struct etl_file *file, struct log *log, struct etl_counts *counts)
 {
+	struct etl_counts alone_counts = {0};
+	struct log alone = {.n = 0};
 	struct err err;
 
 	memset(log, 0, sizeof(*log));
+	memset(counts, 0, sizeof(*counts));
+	file->ahead_min = 1;
 	if (etl_file_run(file, keep, log, counts, &err))
 		fail_msg("%s", err.text);
+	file->ahead_min = SIZE_MAX;
+	if (etl_file_run(file, keep, &alone, &alone_counts, &err))
+		fail_msg("%s", err.text);
+	assert_memory_equal(log, &alone, sizeof(alone));
+	assert_memory_equal(counts, &alone_counts, sizeof(alone_counts));
 }
 
 /* A kernel record, 40 bytes, its tid telling them apart. */
@@ -210,8 +220,8 @@ TEST(buffers_that_wait_on_disk_give_the_same_records)
 				 5);
 	}
 	etl_writer_end(&w);
-	/* A ceiling for none, for one, for all of them. */
-	for (size_t held = 0; held <= 1000000; held = held ? held * 4 : 250000) {
+	/* A ceiling for none, for one, for all of them, for all and the next ones. */
+	for (size_t held = 0; held <= 4000000; held = held ? held * 4 : 250000) {
 		file = open_bytes(&w.out);
 		file->open_max_bytes = held;
 		run(file, &log, &counts);

@@ -512,12 +512,15 @@ TEST(segment_without_memory_is_refused_and_leaks_nothing)
 /* One event fails for want of memory: what was there before is sealed as if it had never come. */
 TEST(event_that_fails_half_way_leaves_the_segment_whole)
 {
-	struct event_field field = {"New", FIELD_TEXT, {.text = "new"}};
+	char longer_than_the_room_kept[2000];        /* for fields */
+	struct event_field field = {"New", FIELD_TEXT, {.text = longer_than_the_room_kept}};
 	struct event e = {.time_ns = 9000000, .kind = EVENT_LOG, .name = "other", .fields = &field,
 			  .nfields = 1, .stack = STACK_NONE};
 	struct segment_content c;
 	unsigned n, failed = 0;
 
+	memset(longer_than_the_room_kept, 'n', sizeof(longer_than_the_room_kept) - 1);
+	longer_than_the_room_kept[sizeof(longer_than_the_room_kept) - 1] = '\0';
 	for (n = 1; n < 40; n++) {
 		assert_int_equal(seglab_open(&lab), 0);
 		assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
