@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -95,8 +96,28 @@ static bool is_over(const struct heap_next *n, const char *line, size_t bytes)
 	       is_gone(line, bytes);
 }
 
-/* Leave out what is over; add a line, or NULL. */
-static bool rewrite(const struct heap_next *n, const char *line)
+/*
+ * Two recorders that rewrite the file at one moment would lose a line: each holds this lock
+ * meanwhile. It is a file that only root can open, so nobody else can keep them waiting; it stays.
+ * returns  closing it gives the lock back; -1 = no lock
+ */
+static int lock_file(const struct heap_next *n)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	snprintf(path, sizeof(path), "%.300s.lock", n->folder);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	while (fd >= 0 && flock(fd, LOCK_EX))
+		if (errno != EINTR) {
+			close(fd);
+			fd = -1;
+		}
+	return fd;
+}
+
+/* Leave out what is over; add a line, or NULL. The lock is held. */
+static bool rewrite_locked(const struct heap_next *n, const char *line)
 {
 	char text[FILE_BYTES + PATH_BYTES + 2], kept[FILE_BYTES + PATH_BYTES + 2];
 	mode_t mode;
@@ -122,6 +143,16 @@ static bool rewrite(const struct heap_next *n, const char *line)
 	}
 	return (nkept == (size_t)had && !memcmp(kept, text, nkept)) ||
 	       write_file(n->file, kept, nkept, mode);
+}
+
+static bool rewrite(const struct heap_next *n, const char *line)
+{
+	int lock = lock_file(n);
+	bool done = lock >= 0 && rewrite_locked(n, line);
+
+	if (lock >= 0)
+		close(lock);
+	return done;
 }
 
 static void put_back(const struct heap_next *n)
@@ -244,5 +275,6 @@ void heap_next_tidy(const char *file, const char *folder)
 	struct heap_next n = {.recorder = 0};
 
 	set_places(&n, file, folder);
-	rewrite(&n, NULL);
+	if (!access(n.file, F_OK))
+		rewrite(&n, NULL);
 }

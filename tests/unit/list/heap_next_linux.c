@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ROUNDS 20
+
 static char file[TMP_BYTES], folder[TMP_BYTES];
 
 static void write_text(const char *text)
@@ -138,6 +140,51 @@ TEST(a_line_that_a_power_cut_left_goes_though_its_number_is_another_process_s)
 	assert_string_equal(read_text(), "/lib/a.so\n");
 }
 
+/* One recorder of several: its line is there until it ends, whatever the others do. */
+static bool come_and_go(void)
+{
+	char line[2 * TMP_BYTES];
+	bool ok = true;
+	int round;
+
+	for (round = 0; ok && round < ROUNDS; round++) {
+		struct heap_next *n;
+
+		ok = begin("shop", &n) == 0;
+		snprintf(line, sizeof(line), "%s/%d/shop@", folder, (int)getpid());
+		if (ok) {
+			const char *text = read_text();
+
+			ok = text && strstr(text, line) && strstr(text, "/lib/a.so\n");
+			heap_next_end(n);
+		}
+		ok = ok && read_text() && !strstr(read_text(), line);
+	}
+	return ok;
+}
+
+TEST(recorders_that_rewrite_the_file_at_once_lose_no_line)
+{
+	struct heap_next *n;
+	pid_t children[3];
+	int i, status;
+
+	assert_int_equal(begin("shop", &n), 0);
+	heap_next_end(n);
+	write_text("/lib/a.so\n");
+	for (i = 0; i < 3; i++) {
+		children[i] = fork();
+		if (!children[i])
+			_exit(come_and_go() ? 0 : 1);
+	}
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_string_equal(read_text(), "/lib/a.so\n");
+	unlink(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +194,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_name_of_a_file_is_refused),
 		cmocka_unit_test(
 			a_line_that_a_power_cut_left_goes_though_its_number_is_another_process_s),
+		cmocka_unit_test(recorders_that_rewrite_the_file_at_once_lose_no_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
