@@ -14,7 +14,9 @@
 #define RANGES_HEAD_BYTES 10u                /* Index, Count, ClrInstanceID */
 #define SAME_TIME_TICKS 10000u               /* 1 ms */
 
-enum { GC_START = 1, GC_STOP, BULK_SURVIVING = 21, BULK_MOVED, GENERATION_RANGE };  /* event ids */
+enum {                                       /* event ids */
+	GC_START = 1, GC_STOP, RESTART_EE_STOP, BULK_SURVIVING = 21, BULK_MOVED, GENERATION_RANGE
+};
 enum { FOREGROUND_GC, BACKGROUND_GC, GCS };
 enum { LIVES = 1, LIVES_IN_BACKGROUND = 2, MOVES = 4, IS_TOLD = 8 };         /* flags */
 
@@ -27,7 +29,7 @@ struct followed {
 };
 
 struct collection {
-	bool open, told;
+	bool open, told, concurrent;         /* concurrent: threads have run since its start */
 	uint32_t count, generation;
 	uint64_t start_ns;
 };
@@ -37,6 +39,7 @@ struct gc_program {
 	uint32_t pid;
 	struct followed *objects;              /* the first nsorted by address */
 	uint32_t n, room, nsorted;
+	bool tells_restarts;                   /* of its threads */
 	struct collection gcs[GCS];
 };
 
@@ -306,14 +309,15 @@ static void put_mark(const struct followed *o, const struct event *e, gc_objects
 
 /*
  * Whether the collection would have told of it if it lived. One in the background does not tell of
- * what younger ones have made old meanwhile.
+ * what younger ones have made old meanwhile. One that begins as such and never lets a thread run is
+ * none: the runtime could not start it, and collects all generations at once.
  */
-static bool is_collected(const struct followed *o, const struct collection *c, bool background)
+static bool is_collected(const struct followed *o, const struct collection *c)
 {
 	if (!c->told || o->time_ns >= c->start_ns)
 		return false;
-	return background ? o->generation == OLDEST && o->aged_ns < c->start_ns
-			  : o->generation <= c->generation;
+	return c->concurrent ? o->generation == OLDEST && o->aged_ns < c->start_ns
+			     : o->generation <= c->generation;
 }
 
 static bool is_certain(const struct gc_objects *g, const struct gc_program *p,
@@ -323,10 +327,10 @@ static bool is_certain(const struct gc_objects *g, const struct gc_program *p,
 }
 
 /* Of one that was found: where it is now, and which generation's it is at most. */
-static void settle(struct followed *o, bool background, uint64_t now_ns)
+static void settle(struct followed *o, bool concurrent, uint64_t now_ns)
 {
 	o->address = o->flags & MOVES ? o->moved_to : o->address;
-	if (!background && o->generation < OLDEST)
+	if (!concurrent && o->generation < OLDEST)
 		set_generation(o, o->generation + 1, now_ns);
 	o->seen_ns = now_ns;
 }
@@ -356,7 +360,7 @@ static void finish(struct gc_objects *g, struct gc_program *p, bool background,
 		struct followed o = p->objects[i];
 		bool moved = o.flags & MOVES, found = o.flags & lives;
 
-		if (!found && is_collected(&o, c, background)) {
+		if (!found && is_collected(&o, c)) {
 			if (is_certain(g, p, &o))
 				put_mark(&o, e, put, ctx);
 			else
@@ -364,7 +368,7 @@ static void finish(struct gc_objects *g, struct gc_program *p, bool background,
 			continue;
 		}
 		if (found)
-			settle(&o, background, e->time_ns);
+			settle(&o, c->concurrent, e->time_ns);
 		o.flags &= (uint8_t)~(lives | (found ? MOVES : 0));
 		to[moved ? --back : front++] = o;
 		nsorted = i < p->nsorted ? front : nsorted;
@@ -389,6 +393,7 @@ static void start(struct gc_objects *g, struct gc_program *p, const struct event
 	if (c->open)                         /* its end was lost */
 		finish(g, p, background, e, put, ctx);
 	*c = (struct collection){.open = event_field(e, "Depth") != NULL, .start_ns = e->time_ns,
+				 .concurrent = background && !p->tells_restarts,
 				 .count = (uint32_t)number_of(e, "Count", 0),
 				 .generation = (uint32_t)number_of(e, "Depth", 0)};
 	for (i = 0; i < p->n; i++)
@@ -423,7 +428,7 @@ bool gc_objects_collect(struct gc_objects *g, const struct event *e, const uint8
 	uint32_t i;
 
 	if (!g->on || !e->process || !e->provider || strcmp(e->provider, CLR) != 0 ||
-	    (!tells && id != GC_START && id != GC_STOP))
+	    (!tells && (id < GC_START || id > RESTART_EE_STOP)))
 		return tells;
 	p = program_of(g, e);
 	if (!p)
@@ -432,6 +437,8 @@ bool gc_objects_collect(struct gc_objects *g, const struct event *e, const uint8
 		start(g, p, e, put, ctx);
 	if (id == GC_STOP)
 		stop(g, p, e, put, ctx);
+	if (id == RESTART_EE_STOP)
+		p->tells_restarts = p->gcs[BACKGROUND_GC].concurrent = true;
 	/* Of two that are open either may tell, as one begins while it waits for the other. */
 	for (i = 0; tells && i < GCS; i++) {
 		if (!p->gcs[i].open)

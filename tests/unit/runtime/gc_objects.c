@@ -293,6 +293,31 @@ TEST(what_grows_old_during_a_background_collection_is_not_its)
 	assert_int_equal(g.nobjects, 1);
 }
 
+/* .NET Core 3.1: told as one in the background, but no thread runs until it has moved all. */
+TEST(a_background_collection_that_could_not_be_started_collects_all_generations)
+{
+	begin(1, 0, 0);
+	end(1);
+	assert_false(tell(3, NULL, 0, NULL, 0));
+	allocate(0x1000);
+	allocate(0x2000);
+	begin(2, 2, 1);
+	generation(0, 0x1000, 0x2000);
+	moves(0x2000, 0x1000, 0x100);
+	generation(2, 0x1000, 0x1000);
+	end(2);
+	assert_int_equal(ndead, 1);
+	assert_false(tell(3, NULL, 0, NULL, 0));
+	allocate(0x8000);
+	begin(3, 2, 1);
+	assert_false(tell(3, NULL, 0, NULL, 0));
+	generation(0, 0x8000, 0x1000);
+	lives(0x1000, 0x100);
+	end(3);
+	assert_int_equal(ndead, 0);          /* this one was: it says nothing of young objects */
+	assert_int_equal(g.nobjects, 2);
+}
+
 /* What was not seen since the loss may live at an address that was not told. */
 TEST(after_a_loss_objects_are_forgotten_and_not_dead)
 {
@@ -416,6 +441,8 @@ int main(void)
 		OBJECTS_TEST(a_background_collection_waits_for_a_younger_one),
 		OBJECTS_TEST(what_is_told_while_two_are_open_lives_for_both),
 		OBJECTS_TEST(what_grows_old_during_a_background_collection_is_not_its),
+		OBJECTS_TEST(
+			a_background_collection_that_could_not_be_started_collects_all_generations),
 		OBJECTS_TEST(after_a_loss_objects_are_forgotten_and_not_dead),
 		OBJECTS_TEST(ranges_that_are_cut_kill_nobody),
 		OBJECTS_TEST(a_stop_that_is_lost_kills_nobody_and_moves_are_kept),
