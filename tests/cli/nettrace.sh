@@ -50,3 +50,9 @@ keep=$(bytes heap-net StartupHook.Keep)
 check what_survives_is_in_use_by_who_allocated_it \
 	test "$keep" = "$(bytes heap StartupHook.Keep)" -a "$keep" -gt 614400 -a "$keep" -lt 1433600
 check what_does_not_was_allocated_only test "$(bytes heap-net StartupHook.Drop)" = 0
+# Each is one line with its fields, and not one more for each sample that is made of it: one for
+# each 100 KB.
+"$RECORDER" events --from "$objects" --name '^GC/AllocationTick$' >ticks 2>err
+check an_event_with_a_stack_is_listed_once test "$(wc -l <ticks)" = 97
+check and_with_its_fields test \
+	"$(grep -c ' AllocationAmount=1[0-9]* .* TypeName=System\.Byte\[\] ' ticks)" = 97

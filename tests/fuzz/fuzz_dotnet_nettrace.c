@@ -88,9 +88,10 @@ static void deliver(const uint8_t *stack, uint32_t nbytes, uint64_t time_ns)
 	struct event e = {.kind = EVENT_GENERIC, .time_ns = time_ns, .provider = CLR,
 			  .name = "GC/AllocationTick", .fields = fields, .nfields = 2};
 	const struct nettrace_event raw = {.stack = stack, .stack_bytes = nbytes};
+	struct gc_objects objects = {0};
 	unsigned n = 0;
 
-	dotnet_program_deliver(program, NULL, &raw, 8, &e, count_put, &n);
+	dotnet_program_deliver(program, &objects, &raw, 8, &e, count_put, &n);
 }
 
 /* Frames of another source, of generated code and of a file that is mapped, become named ones. */

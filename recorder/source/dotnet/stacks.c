@@ -445,8 +445,7 @@ static void put_samples(struct dotnet_program *p, struct gc_objects *objects,
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
 		add_large(p, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
-	if (objects)
-		gc_objects_alloc(objects, e, put, ctx);
+	gc_objects_alloc(objects, e, put, ctx);
 }
 
 void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects,
@@ -461,7 +460,7 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 	}
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
-	if (e->nstack_frames)
+	if (e->nstack_frames && objects)
 		put_samples(p, objects, raw, pointer_bytes, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;

@@ -79,10 +79,10 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
 			struct symbol *out);
 
 /*
- * Give put() the event e, decoded from `raw`, with its stack; and, where it has one, as samples:
- * an event with a stack is one of --metric event, whose leaf says what happened and of what type an
- * exception or object is, and allocated bytes are --metric alloc; with objects, also of --metric
- * heap. e is unchanged afterwards.
+ * Give put() the event e, decoded from `raw`, with its stack; and, unless objects is NULL, as
+ * samples: an event with a stack is one of --metric event, whose leaf says what happened and of
+ * what type an exception or object is, and allocated bytes are --metric alloc; where survivals are
+ * told, also of --metric heap. e is unchanged afterwards.
  */
 typedef void dotnet_put(void *ctx, const struct event *e);
 void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects,
