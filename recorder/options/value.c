@@ -213,7 +213,11 @@ static int parse_moment(const struct setting *s, bool store, struct err *err)
 
 	if (n && !s->value[n + strcspn(s->value + n, ":-")] && (*s->value != '-' || !s->value[n]))
 		return parse_seconds(s, &out->ns, err);
-	if (moment_parse(s->value, os_wall_ns(), 0, &wall_ns, &why))
+	if (moment_parse(s->value, os_wall_ns(), 0, &wall_ns, &why) && os_exists(s->value))
+		return err_set(err, ERR_USAGE, "%s: '%.60s' is a file, and this is a moment: make "
+			       "an incident of the file first, by 'recorder collect --from FILE'",
+			       s->as, s->value);
+	if (why.text[0])
 		return err_set(err, ERR_USAGE, "%s: %s; or seconds from an incident's trigger",
 			       s->as, why.text);
 	if (!store)

@@ -82,3 +82,7 @@ check one_that_is_cut_is_said says 'no MAPPED_LIBRARIES' \
 	< <(printf 'heap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x1010\n')
 check growth_of_tcmalloc_is_no_heap says "of the kind 'growthz'" \
 	< <(printf "heap profile: 1: 8 [1: 8] @ growthz\n1: 8 [1: 8] @ 0x1010\n\n$maps")
+check what_google_pprof_printed_is_said says 'printed: give the profile that it had read' \
+	< <(printf -- '--- symbol\nbinary=./shop\n0x1010 main\n---\n--- profile\n\0\0\0\0')
+check a_cpu_profile_of_gperftools_is_said says "go tool pprof -proto" \
+	< <(printf '\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0')

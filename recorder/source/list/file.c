@@ -46,7 +46,8 @@ const struct source_ops *const *file_sources(const char *path)
 	     memcmp(head, "PERFFILE", 8) == 0))
 		return perf_files;
 	if (got == sizeof(head) &&
-	    (memcmp(head, "FLR", 4) == 0 || memcmp(head, "heap_v2/", 8) == 0))
+	    (memcmp(head, "FLR", 4) == 0 || memcmp(head, "heap_v2/", 8) == 0 ||
+	     memcmp(head, "\0\0\0\0\0\0\0", 8) == 0))        /* a CPU profile of gperftools */
 		return stack_files;
 	return got && is_text(path, head, got) ? stack_files : etl_files;
 }

@@ -29,6 +29,8 @@
 #define JFR_MAGIC "FLR"                      /* and a NUL */
 #define JEMALLOC_HEAD "heap_v2/"
 #define TCMALLOC_HEAD "heap profile: "
+#define GOOGLE_RAW_HEAD "--- symbol\n"
+#define GOOGLE_CPU_HEAD "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0"        /* and a NUL */
 #define START_NS NS_PER_SEC                  /* of the recorder's clock; not 0 */
 
 struct stackfile {
@@ -142,6 +144,18 @@ static int unpack(const struct stackfile *s, struct buf *text, struct err *err)
 	return rc;
 }
 
+/* Files of gperftools that do not tell what they weigh, bytes or time: what to do about it. */
+static const char *other_than(const char *at, size_t n)
+{
+	if (strncmp(at, GOOGLE_RAW_HEAD, strlen(GOOGLE_RAW_HEAD)) == 0)
+		return "what google-pprof --raw printed: give the profile that it had read, "
+		       "NAME.0001.heap";
+	if (n > sizeof(GOOGLE_CPU_HEAD) && !memcmp(at, GOOGLE_CPU_HEAD, sizeof(GOOGLE_CPU_HEAD)))
+		return "a CPU profile of gperftools: give what 'go tool pprof -proto PROGRAM "
+		       "FILE' makes of it";
+	return NULL;
+}
+
 static int load(struct stackfile *s, struct err *err)
 {
 	struct buf text = {.max_bytes = FILE_MAX_BYTES};
@@ -163,6 +177,9 @@ static int load(struct stackfile *s, struct err *err)
 	else if (strncmp(at, TCMALLOC_HEAD, strlen(TCMALLOC_HEAD)) == 0)
 		rc = read_as(s, "a heap profile of tcmalloc", stack_list_heap_profile, at,
 			     text.len, err);
+	else if (other_than(at, text.len))
+		rc = err_set(err, ERR_FORMAT, "%s is %s", s->cfg.capture.file,
+			     other_than(at, text.len));
 	else if (*at == PPROF_FIRST || (*at == PPROF_FIRST_OF_GO && memchr(at, 0, text.len)))
 		rc = read_as(s, "a profile of pprof", stack_list_pprof, at, text.len, err);
 	else if (memchr(at, 0, text.len))

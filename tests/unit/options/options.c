@@ -297,6 +297,9 @@ TEST(from_is_a_file_or_a_moment_as_the_command_has_it)
 	expect_good(&f);
 	assert_true(f.o.from.ns == -22000000000 && f.o.to.ns == 60000000000);
 	options_free(&f.o);
+	parse(&f, "show", "--from", "README.md", NULL);
+	expect_refusal(&f, "--from: 'README.md' is a file, and this is a moment: make an incident "
+		       "of the file first, by 'recorder collect --from FILE'");
 	parse(&f, "/From:b.etl.zip", "--count", "events", NULL);
 	expect_good(&f);
 	assert_string_equal(f.o.capture.file, "b.etl.zip");
