@@ -132,7 +132,9 @@ static int take_words(const struct options *o, struct run *r, struct err *err)
 		return err_set(err, ERR_USAGE, "which program? 'recorder run make -j8' runs make");
 	if (!os_finds_program(o->program[0]))
 		return err_set(err, ERR_NOT_FOUND, "there is no program '%.200s' in PATH or at "
-			       "that path; nothing was recorded", o->program[0]);
+			       "that path; nothing was recorded%s", o->program[0],
+			       o->program[0][strspn(o->program[0], "0123456789")] ? "" :
+			       " (a process that runs is recorded by -p PID)");
 	r->argv = calloc(n + 1, sizeof(*r->argv));
 	if (!r->argv)
 		return err_memory(err, "to start a program");
@@ -223,6 +225,9 @@ static int choose_evidence(struct run *r, struct options *part, struct err *err)
 		[HEAP_SAMPLER_TCMALLOC] = "; its tcmalloc has a profile of its own, where it is "
 			"started with HEAPPROFILE=NAME, which 'recorder collect --from "
 			"NAME.0001.heap' reads",
+		[HEAP_SAMPLER_GO] = "; it looks like a Go program, whose own profile 'recorder "
+			"collect --from FILE' reads: http://HOST/debug/pprof/heap of "
+			"net/http/pprof, or what its pprof.WriteHeapProfile() wrote",
 	};
 	enum heap_sampler is;
 	struct err why;

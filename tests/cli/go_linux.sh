@@ -77,3 +77,12 @@ check it_has_no_suspects expect_exit 1 grep -E 'MB/s|s \*' memory
 "$RECORDER" collect --from before.pb.gz --store heap.db 2>log
 check two_of_them_are_compared_as_they_are jq -se '.[0].base_factor == 1' \
 	<("$RECORDER" diff 2 1 --store heap.db --metric heap-net --json 2>/dev/null)
+
+# One that runs is told of its own profile.
+./go & program=$!
+wait_for 20 grep -q '^c000000000-' /proc/$program/maps
+"$RECORDER" run --heap --store runs.db -p $program >out 2>log & recorder=$!
+wait_for 20 grep -q 'was not started with' log
+kill -INT $recorder
+check one_that_runs_has_a_profile_of_its_own grep -q 'looks like a Go program, whose own' log
+wait

@@ -27,7 +27,7 @@ void heap_environment_free(struct heap_environment *e);
 enum heap_sampler {
 	HEAP_SAMPLER_NONE,
 	HEAP_SAMPLER_OURS,                   /* it was started with librecorder-heap.so */
-	HEAP_SAMPLER_JEMALLOC, HEAP_SAMPLER_TCMALLOC,
+	HEAP_SAMPLER_JEMALLOC, HEAP_SAMPLER_TCMALLOC, HEAP_SAMPLER_GO,
 	HEAP_SAMPLER_JAVA,                   /* HotSpot's flight recording; below */
 };
 /* What samples the heap of a process that runs already. ERR_NOT_FOUND: there is none such */

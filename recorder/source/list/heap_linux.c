@@ -141,6 +141,7 @@ int heap_sampler_of(uint32_t pid, enum heap_sampler *out, struct err *err)
 		[HEAP_SAMPLER_OURS] = "/" LIBRARY,
 		[HEAP_SAMPLER_JEMALLOC] = "/libjemalloc.so",
 		[HEAP_SAMPLER_TCMALLOC] = "/libtcmalloc",
+		[HEAP_SAMPLER_GO] = "\nc000000000-",         /* Go's malloc.go: arenaHints */
 		[HEAP_SAMPLER_JAVA] = "/server/libjvm.so",
 	};
 	struct buf maps = {0};
