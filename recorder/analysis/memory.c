@@ -257,7 +257,7 @@ bool memory_passes(const struct incident *in, uint32_t process, const char *modu
 		if (s->stream != STREAM_RSS_NET || incident_process_of(in, s->thread) != process)
 			continue;
 		for (at = s->stack; at != STACK_NONE; at = in->stacks[at].parent)
-			if (strcmp(incident_frame_module(in, in->stacks[at].frame), module) == 0)
+			if (strstr(incident_frame_module(in, in->stacks[at].frame), module))
 				return true;
 	}
 	return false;

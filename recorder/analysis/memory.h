@@ -56,7 +56,7 @@ int memory_pools_new(const struct incident *in, uint32_t process, enum stream st
 		     enum memory_by by, struct memory_pools *out, struct err *err);
 void memory_pools_free(struct memory_pools *p);
 
-/* Whether stacks of what is still there of a process have a frame of this module. */
+/* Whether stacks of what is still there of a process pass a module with `module` in its name. */
 bool memory_passes(const struct incident *in, uint32_t process, const char *module);
 
 /*

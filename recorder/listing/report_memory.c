@@ -192,8 +192,9 @@ static void put_objects_hint(struct sheet *sheet, const struct incident *in, uin
 		 "run --heap -p PID' asks the JVM, also which of them stay.\n"},
 		{"libcoreclr.so", "Who allocated its .NET objects is not in this incident: record "
 		 "with --dotnet-heap, which also tells which of them stay.\n"},
-		{"[python]", "Python hands out small objects from arenas of 256 KB or 1 MB: these "
-		 "stacks are of who took the last free block.\n"},
+		{"python", "These are the interpreter's functions, not those of Python. It hands "
+		 "out small objects from arenas of 256 KB or 1 MB: the stacks are of who took the "
+		 "last free block.\n"},
 	};
 	size_t i;
 

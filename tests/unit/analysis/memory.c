@@ -112,6 +112,7 @@ TEST(a_process_passes_a_module_that_is_in_its_stacks)
 	assert_int_equal(add_memory(&in, "a", STREAM_RSS, 1, "other.so!f", MB), 0);
 	a = in.threads[in.samples[in.nsamples - 1].thread].process;
 	assert_true(memory_passes(&in, a, "libjvm.so"));
+	assert_true(memory_passes(&in, a, "jvm"));
 	assert_true(memory_passes(&in, a, "app"));
 	assert_false(memory_passes(&in, a, "libb.so"));
 	assert_false(memory_passes(&in, a, "other.so"));
