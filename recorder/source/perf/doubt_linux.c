@@ -52,6 +52,7 @@ void perf_state_doubt(struct perf_state *s, struct perf_process *p)
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
 	p->exec++;
+	p->doubts++;
 	p->exe_known = false;
 	p->unnamed = true;
 }

@@ -138,9 +138,23 @@ static void remove_place(struct perf_memory *m, struct place *p)
 	slots_free_one(&m->places, p->slot);
 }
 
+/*
+ * How many programs the process had been. Of one that is in doubt after a loss of records that is
+ * not known: it counts as the same, since looks at its pages tell what has gone.
+ */
+static uint32_t execs_of(const struct perf_memory *m, const struct process *process)
+{
+	const struct perf_process *p = perf_state_find(m->state, process->pid);
+
+	if (!p || p->start_ns != process->start_ns)
+		return process->exec;
+	return process->exec > p->doubts ? process->exec - p->doubts : 0;
+}
+
 /* The place of what the process is now; what it was before exec has gone. NULL without memory. */
 static struct place *place_of(struct perf_memory *m, const struct process *process, uint64_t now_ns)
 {
+	uint32_t exec = execs_of(m, process);
 	uint32_t at = table_find(&m->by_pid, hash_u64(process->pid), pid_same, m, &process->pid);
 	struct place *p;
 
@@ -154,14 +168,14 @@ static struct place *place_of(struct perf_memory *m, const struct process *proce
 		p->pages = (struct page_list){.owner = at, .first = SLOTS_NONE};
 	} else {
 		p = slots_get(&m->places, at);
-		if (p->start_ns == process->start_ns && p->exec == process->exec)
+		if (p->start_ns == process->start_ns && p->exec == exec)
 			return p;
 		if (p->start_ns == process->start_ns)
 			unmap(m, p, 0, UINT64_MAX, now_ns);
 		empty(m, p);
 	}
 	p->start_ns = process->start_ns;
-	p->exec = process->exec;
+	p->exec = exec;
 	p->told_kb = UINT64_MAX;
 	p->pause_ns = LOOK_NS;
 	p->look_ns = UINT64_MAX;

@@ -42,6 +42,7 @@ struct perf_process {
 	bool outside;                        /* neither the root nor started by it */
 	bool skipped;                        /* outside, or --record-process does not name it */
 	uint64_t sure_ns;                    /* at that time it was known: is_doubtful() */
+	uint32_t doubts;                     /* so many of `exec` are no exec, but a doubt */
 	bool unnamed;                        /* doubted: what it runs is not known yet */
 	struct process *before;              /* then: what it was, referenced */
 };

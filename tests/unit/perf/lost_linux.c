@@ -1,6 +1,8 @@
 /* Which process a sample belongs to when records were lost, or never came. */
 #include "source/perf/state_linux.h"
 
+#include "source/perf/cpus_linux.h"
+#include "source/perf/memory_linux.h"
 #include "tests/support/perf_state_lab_linux.h"
 
 #include <string.h>
@@ -251,6 +253,40 @@ TEST(scan_puts_its_events_behind_all_that_is_in_the_queue)
 
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, open_state, close_state)
 
+/* A page fault of SH, and how many pages are said to be gone by then. */
+static unsigned gone_after_fault(struct perf_memory *m, uint64_t address, uint64_t time_ns)
+{
+	struct perf_record r = {.kind = PERF_KIND_SAMPLE, .time_ns = time_ns};
+	const struct event *e;
+	unsigned gone = 0;
+
+	r.u.sample.address = address;
+	perf_memory_fault(m, &r, thread_of(SH, SH)->process->process);
+	while ((e = queue_peek(queue)) != NULL) {
+		gone += e->stream == STREAM_RSS_MARK;
+		queue_pop(queue);
+	}
+	return gone;
+}
+
+/* Its pages go with an exec, and not because it might have called one. */
+TEST(a_process_in_doubt_after_a_loss_keeps_its_pages)
+{
+	static const struct perf_unmaps none;
+	struct perf_cpus cpus = {.fault_period = 61};
+	struct perf_memory *m;
+
+	feed_fork(SH, INIT, 200);
+	assert_int_equal(perf_memory_new(state_of, queue, &cpus, &none, &m, NULL), 0);
+	assert_int_equal(gone_after_fault(m, 0x10000, 300), 0);
+	perf_state_lose(state_of, 350);
+	assert_int_equal(gone_after_fault(m, 0x20000, 400), 0);
+	assert_string_equal(name_of(SH), "?");
+	feed_comm(SH, SH, "sh", true, 500);
+	assert_int_equal(gone_after_fault(m, 0x30000, 600), 2);
+	perf_memory_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +300,7 @@ int main(void)
 		FRESH(a_process_that_changes_all_the_time_after_a_loss_is_not_known),
 		FRESH(a_sample_between_a_loss_and_an_exec_stays_without_a_name),
 		FRESH(an_exec_record_while_others_are_missing_names_no_later_sample),
+		FRESH(a_process_in_doubt_after_a_loss_keeps_its_pages),
 		FRESH(a_child_of_a_doubted_process_has_no_name_either),
 		FRESH(scan_forgets_processes_that_are_gone),
 		FRESH(scan_passes_over_a_zombie),
