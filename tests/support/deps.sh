@@ -66,6 +66,8 @@ lld                      command ld.lld
 optional='
 linux-perf               command perf
 libgoogle-perftools4     path    /usr/lib/x86_64-linux-gnu/libtcmalloc.so.4
+libjemalloc-dev          command jeprof
+heaptrack                command heaptrack
 libc6-dbg                path    /usr/lib/debug/.build-id
 chromium                 command chromium
 zsh                      command zsh
