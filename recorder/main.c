@@ -7,6 +7,7 @@
 #include "base/version.h"
 
 #include "base/os.h"
+#include "source/dotnet/streams.h"
 #include "symbol/sandbox.h"
 
 #include <stddef.h>
@@ -117,6 +118,8 @@ int main(int argc, char **argv)
 	os_guard_streams();
 	if (argc == 2 && strcmp(args[1], SANDBOX_WORD) == 0)
 		return sandbox_serve();
+	if (argc == 2 && strcmp(args[1], DOTNET_STREAMS_WORD) == 0)
+		return dotnet_streams_serve();
 	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
 		os_rights_give_up();

@@ -294,12 +294,17 @@ void confined_hurry(const struct confined *c)
 		setpriority(PRIO_PROCESS, (id_t)pid, -10);
 }
 
+uint64_t confined_cpu_ns(const struct confined *c)
+{
+	return atomic_load(&c->ended_cpu_ns) + cpu_of(atomic_load(&c->pid));
+}
+
 void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	pid_t pid = atomic_load(&c->pid);
 	uint64_t own_rss_bytes;
 
-	*cpu_ns += atomic_load(&c->ended_cpu_ns) + cpu_of(pid);
+	*cpu_ns += confined_cpu_ns(c);
 	if (pid && look_at(pid, &own_rss_bytes))
 		*rss_bytes += own_rss_bytes;
 }

@@ -47,6 +47,8 @@ int confined_distrust(struct confined *c, struct err *err);
 bool confined_waits(const struct confined *c, uint64_t *progress);
 /* Any thread: os_thread_hurry() for it. */
 void confined_hurry(const struct confined *c);
+/* Any thread: the CPU time of its processes so far. */
+uint64_t confined_cpu_ns(const struct confined *c);
 /* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
 void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes);
 

@@ -127,6 +127,7 @@ struct own_usage costs_own(struct engine *e)
 
 	os_self_usage(&own.cpu_ns, &own.rss_bytes);
 	symbols_sandbox_usage(e->symbols, &own.sandbox_cpu_ns, &own.sandbox_rss_bytes);
+	feed_add_usage(&e->feed, &own.sandbox_cpu_ns, &own.sandbox_rss_bytes);
 	own.cpu_ns += own.sandbox_cpu_ns;
 	return own;
 }

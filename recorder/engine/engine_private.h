@@ -530,7 +530,7 @@ void costs_rate(struct engine *e, struct event *event);
 /* Any thread: CPU time so far, memory now. */
 struct own_usage {
 	uint64_t cpu_ns, rss_bytes;                  /* cpu_ns: with the sandbox's, rss_bytes not */
-	uint64_t sandbox_cpu_ns, sandbox_rss_bytes;  /* symbol/sandbox.h */
+	uint64_t sandbox_cpu_ns, sandbox_rss_bytes;  /* of processes without rights */
 };
 struct own_usage costs_own(struct engine *e);
 

@@ -187,6 +187,15 @@ bool feed_status(const struct feed_source *s, struct source_status *out)
 	return s->ops->status != NULL;
 }
 
+void feed_add_usage(const struct feed *f, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->sources[i].ops->add_usage)
+			f->sources[i].ops->add_usage(f->sources[i].source, cpu_ns, rss_bytes);
+}
+
 void feed_origin(const struct feed_source *s, struct source_origin *out)
 {
 	memset(out, 0, sizeof(*out));

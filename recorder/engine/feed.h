@@ -76,6 +76,8 @@ int feed_failure(const struct feed *f, struct err *err);
 
 /* Any thread: what a source says of itself; false: nothing. */
 bool feed_status(const struct feed_source *s, struct source_status *out);
+/* Any thread: what the processes of all sources take (source_ops.add_usage). */
+void feed_add_usage(const struct feed *f, uint64_t *cpu_ns, uint64_t *rss_bytes);
 /* When and where the events of a source were recorded; all zero: it does not say. */
 void feed_origin(const struct feed_source *s, struct source_origin *out);
 /* Any thread: sample at another rate from now on; see source_ops.set_level. */

@@ -121,6 +121,11 @@ struct source_ops {
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
 	/*
+	 * Any thread while it runs: add the CPU time of processes of its own so far, and the memory
+	 * of those that live. NULL = it has none.
+	 */
+	void (*add_usage)(struct source *s, uint64_t *cpu_ns, uint64_t *rss_bytes);
+	/*
 	 * The thread that takes the events, after the first event or after run(): where and when
 	 * they were recorded. NULL = here and now. The engine asks for the note again at the end.
 	 */

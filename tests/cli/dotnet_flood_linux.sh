@@ -6,19 +6,36 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-high_mb() { awk '/^VmHWM/ { printf "%.0f\n", $2 / 1024 }' "/proc/$recorder/status"; }
+high_mb() { awk '/^VmHWM/ { n += $2 } END { printf "%.0f\n", n / 1024 }' "/proc/$recorder/status" \
+	"/proc/$reader/status"; }
+# The process that reads streams.
+has_reader()
+{
+	reader=
+	for child in $(cat /proc/"$recorder"/task/*/children); do
+		[ "$(cat "/proc/$child/comm")" = recorder-events ] && reader=$child
+	done
+	[ "$reader" ]
+}
+field() { sed -n "s/^$2:\t*//p" "/proc/$1/status"; }
+all_burnt() { has_reader; echo $(($(burnt "$recorder") + $(burnt "$reader"))); }
 
 "$RECORDER" collect --store d.db --max-rss-mb 100 --stop-on-gc-over-msec 100000 \
 	2>log & recorder=$!
 wait_for 10 grep -q recording log
 "$BUILD/programs/dotnet_flood_linux" 64 10 & flood=$!
+check a_process_reads_what_they_send wait_for 10 has_reader
+check it_has_no_capability [ "$(field "$reader" CapPrm)" = 0000000000000000 ]
+check its_system_calls_are_filtered [ "$(field "$reader" Seccomp)" = 2 ]
 sleep 9
+has_reader
 high=$(high_mb)
+kill -9 "$reader"
 "$RECORDER" status --store d.db >status 2>&1
 kill -INT $recorder
 wait $recorder
 wait $flood
-echo "$high MB resident at most, of the recorder with 64 floods" >&2
+echo "$high MB resident at most, of the recorder and its reader with 64 floods" >&2
 check memory_has_a_bound_below_160_mb [ "$high" -le 160 ]
 check the_status_says_what_was_dropped grep -q 'NET programs exceeded their shares' status
 check a_program_gets_one_line_in_the_log \
@@ -45,9 +62,9 @@ had_to_wait()
 	grep -q "NET programs of other users had to wait" status2
 }
 check the_status_says_that_they_had_to_wait wait_for 30 had_to_wait
-before=$(burnt $recorder) since=$(date +%s%N)
+before=$(all_burnt) since=$(date +%s%N)
 sleep 5
-used=$(($(burnt $recorder) - before)) elapsed=$((($(date +%s%N) - since) / 1000000))
+used=$(($(all_burnt) - before)) elapsed=$((($(date +%s%N) - since) / 1000000))
 echo "$((used * 100 / elapsed)) % of a CPU, of a limit of 10 %" >&2
 kill $flood
 wait $flood

@@ -1,11 +1,13 @@
 /*
  * What a .NET program says: its answer, and its stream; the first byte gives the size of the
  * portions that it comes in. 255: events about its code without a stream around them, each {u8
- * kind, u8 bytes, payload}, and samples of it.
+ * kind, u8 bytes, payload}, and samples of it. 254: records of a stream, as the process that reads
+ * streams answers; a stream is also read by way of these, with the same events.
  */
 #include "base/bytes.h"
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/nettrace_decode.h"
+#include "source/dotnet/nettrace_records.h"
 #include "source/dotnet/stacks.h"
 
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static struct dotnet_program *program;
+
+/* ---- streams, and their records -------------------------------------------------------------- */
 
 static void see_stack(const struct nettrace_event *event)
 {
@@ -43,6 +47,82 @@ static int see(void *ctx, const struct nettrace_event *event)
 		if (!d->fields[i].name || (d->fields[i].type == FIELD_TEXT && !d->fields[i].v.text))
 			abort();
 	return 0;
+}
+
+static uint64_t sum(uint64_t before, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	for (; n; n--)
+		before = (before ^ *at++) * 0x100000001b3u;
+	return before * 31 + 1;
+}
+
+/* A number for all events so far, in their order. */
+static int add_event(void *ctx, const struct nettrace_event *e)
+{
+	const uint64_t numbers[] = {e->ticks, e->tid, e->cpu, e->meta->number, e->meta->event_id,
+				    e->meta->version, e->meta->level, e->meta->opcode,
+				    e->meta->keywords, e->meta->nfields};
+	uint64_t *all = ctx;
+	uint32_t i;
+
+	*all = sum(*all, numbers, sizeof(numbers));
+	*all = sum(*all, e->meta->provider, strlen(e->meta->provider));
+	*all = sum(*all, e->meta->name, strlen(e->meta->name));
+	for (i = 0; i < e->meta->nfields; i++)
+		*all = sum(*all, e->meta->fields[i].name, strlen(e->meta->fields[i].name));
+	*all = sum(*all, e->activity, e->activity ? 16 : 0);
+	*all = sum(*all, e->related, e->related ? 16 : 0);
+	*all = sum(*all, e->payload, e->payload_bytes);
+	*all = sum(*all, e->stack, e->stack ? e->stack_bytes : 0);
+	return 0;
+}
+
+static struct buf records;
+
+static bool keep_records(const void *bytes, size_t n)
+{
+	buf_put(&records, bytes, n);
+	return true;
+}
+
+static int take_records(const uint8_t *bytes, size_t n, nettrace_each *each, void *ctx)
+{
+	struct shares shares;
+	struct nettrace_reading r = {.metas.shares = &shares};
+	struct nettrace_end end;
+	bool ended = false;
+	size_t taken;
+	int rc;
+
+	shares_init(&shares, NETTRACE_ALL_KINDS_MAX_BYTES, 0);
+	rc = nettrace_records_take(&r, bytes, n, &taken, &end, &ended, each, ctx, NULL);
+	if (taken > n || (r.facts.known && !nettrace_facts_are_sound(&r.facts)))
+		abort();
+	nettrace_metas_free(&r.metas);
+	return rc;
+}
+
+static void by_records(const uint8_t *data, size_t n)
+{
+	struct nettrace_shares shares = {0};
+	struct buf out = {0};
+	struct nettrace_writing w = {.send = keep_records, .out = &out, .shares = &shares};
+	uint64_t here = 0, there = 0;
+	struct nettrace *own;
+
+	if (nettrace_new(&w.stream, NULL) || nettrace_new(&own, NULL))
+		abort();
+	nettrace_feed(own, data, n, add_event, &here, NULL);
+	buf_reset(&records);
+	if (!nettrace_records_write(&w, data, n) ||
+	    take_records((const uint8_t *)records.data, records.len, add_event, &there) ||
+	    here != there)
+		abort();
+	nettrace_free(own);
+	nettrace_free(w.stream);
+	buf_free(&out);
 }
 
 static void feed(struct nettrace_decode *decode, const uint8_t *data, size_t n)
@@ -212,8 +292,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (data[0] == 255)
 		learn(frames, stacks, data + 1, n - 1);
+	else if (data[0] == 254)
+		take_records(data + 1, n - 1, see, decode);
 	else
 		feed(decode, data, n);
+	if (data[0] < 254 && n < 32768)          /* payloads are not cut, no event is lost */
+		by_records(data + 1, n - 1);
 	dotnet_program_free(program, 1);
 	dotnet_program_free(program, 1);
 	dotnet_stacks_look(stacks, 10000000000);

@@ -91,7 +91,7 @@ struct dotnet_source {
 	struct gc_counters *counters;
 	struct gc_objects objects;
 	struct dotnet_counters *told;        /* EventCounters; NULL = none is wanted */
-	struct nettrace_shares shares;
+	struct dotnet_streams *streams;
 	struct shares queue_shares;
 	struct shares sessions;              /* how many of PROGRAMS_MAX a user has */
 	struct turns turns;
@@ -481,13 +481,14 @@ static void read_one(struct dotnet_source *s, uint32_t i, uint64_t now_ns)
 
 	dotnet_session_step(s->all[i], ready, now_ns, &s->queue);
 	put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
+	turns_spend(&s->turns, uid, dotnet_streams_spent_ns(s->streams));
 	turns_end(&s->turns, uid, begun_ns);
 }
 
 /* For TURN_NS, the next time from the session on that follows. */
 static void read_all(struct dotnet_source *s, uint64_t due_ns)
 {
-	uint64_t now_ns = os_now_ns();
+	uint64_t now_ns = os_now_ns(), refused_kinds, refused_blocks;
 	uint32_t i;
 
 	if (s->queue.n) {
@@ -503,9 +504,9 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 		s->turn = s->turn < s->n ? s->turn : 0;
 		read_one(s, s->turn++, now_ns);
 	}
-	atomic_store_explicit(&s->refused_kinds, s->shares.kinds.refused, memory_order_relaxed);
-	atomic_store_explicit(&s->refused_blocks, s->shares.pending.refused,
-			      memory_order_relaxed);
+	dotnet_streams_refused(s->streams, &refused_kinds, &refused_blocks);
+	atomic_store_explicit(&s->refused_kinds, refused_kinds, memory_order_relaxed);
+	atomic_store_explicit(&s->refused_blocks, refused_blocks, memory_order_relaxed);
 }
 
 static bool must_wait(const struct dotnet_source *s)
@@ -604,6 +605,7 @@ static void dotnet_close(struct source *source)
 	dotnet_queue_free(&s->queue);
 	while (s->n)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
+	dotnet_streams_free(s->streams);
 	dotnet_find_close(&s->find);
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
@@ -623,7 +625,7 @@ static void dotnet_close(struct source *source)
  */
 static void add_code_requests(struct dotnet_source *s)
 {
-	s->code = s->rundown = (struct dotnet_request){.role = DOTNET_CODE, .shares = &s->shares,
+	s->code = s->rundown = (struct dotnet_request){.role = DOTNET_CODE, .streams = s->streams,
 						       .settle_ns = s->request.settle_ns};
 	add_provider(&s->code, DOTNET_CLR, CLR_KEYWORDS_CODE, CLR_VERBOSE);
 	s->rundown.role = DOTNET_RUNDOWN;
@@ -701,12 +703,12 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->find.watch = -1;
 	shares_init(&s->sessions, PROGRAMS_MAX, os_uid());
 	turns_init(&s->turns, cfg->max_cpu_pct, os_uid());
-	shares_init(&s->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
-	shares_init(&s->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
-	s->request.shares = &s->shares;
 	dotnet_queue_share(&s->queue, &s->queue_shares, os_uid());
 	add_needs(&s->request, needs);
-	rc = dotnet_counters_new(needs, &s->told, err);
+	rc = dotnet_streams_new(os_uid(), &s->streams, err);
+	s->request.streams = s->streams;
+	if (!rc)
+		rc = dotnet_counters_new(needs, &s->told, err);
 	add_counters(&s->request, s->told);
 	note_assumed(s, needs);
 	add_code_requests(s);
@@ -760,6 +762,11 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	put_old(s, out->note, sizeof(out->note));
 }
 
+static void dotnet_add_usage(struct source *source, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	dotnet_streams_add_usage(((struct dotnet_source *)source)->streams, cpu_ns, rss_bytes);
+}
+
 static int dotnet_part(unsigned i, struct source_part *out, struct err *err)
 {
 	if (i)
@@ -784,6 +791,7 @@ const struct source_ops dotnet_source = {
 	.run = dotnet_run,
 	.stop = dotnet_stop,
 	.status = dotnet_status,
+	.add_usage = dotnet_add_usage,
 	.name_frame = dotnet_name_frame,
 	.settle = dotnet_settle,
 	.name_late = dotnet_name_late,

@@ -105,6 +105,17 @@ const struct nettrace_facts *nettrace_facts(const struct nettrace *t)
 	return &t->facts;
 }
 
+const struct nettrace_meta *nettrace_kind(const struct nettrace *t, uint32_t i)
+{
+	return i < t->metas.n ? t->metas.all[i] : NULL;
+}
+
+bool nettrace_facts_are_sound(const struct nettrace_facts *f)
+{
+	return f->ticks_per_sec && f->ticks_per_sec <= 1000000000000u &&
+	       (f->pointer_bytes == 4 || f->pointer_bytes == 8);
+}
+
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 static bool same_thread(const void *ctx, uint32_t value, const void *key)
@@ -293,8 +304,7 @@ static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *er
 	f.pid = (uint32_t)in_number(in, 4);
 	f.ncpus = (uint32_t)in_number(in, 4);
 	in_number(in, 4);
-	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u ||
-	    (f.pointer_bytes != 4 && f.pointer_bytes != 8))
+	if (!nettrace_facts_are_sound(&f))
 		return set_damaged(t, "in its first object, after", err);
 	f.known = true;
 	t->facts = f;

@@ -39,15 +39,7 @@ const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, 
 
 /* ---- texts: collected as UTF-8 with their NULs, by offset ------------------------------------ */
 
-struct draft {
-	struct nettrace_meta meta;
-	size_t provider, name;
-	struct buf texts;
-	uint8_t types[NETTRACE_FIELDS_MAX];
-	size_t names[NETTRACE_FIELDS_MAX];
-};
-
-static size_t take_text(struct draft *d, struct nettrace_in *in)
+static size_t take_text(struct nettrace_draft *d, struct nettrace_in *in)
 {
 	size_t begin = d->texts.len, nunits = (size_t)(in->end - in->at) / 2, i = 0;
 	uint32_t c = 1, n;
@@ -66,14 +58,14 @@ static size_t take_text(struct draft *d, struct nettrace_in *in)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static bool is_plain(uint32_t type)
+bool nettrace_type_is_plain(uint32_t type)
 {
 	return type >= NETTRACE_BOOLEAN && type <= NETTRACE_STRING;
 }
 
-static bool add_field(struct draft *d, uint32_t type, size_t name)
+static bool add_field(struct nettrace_draft *d, uint32_t type, size_t name)
 {
-	if (!is_plain(type) || d->meta.nfields == NETTRACE_FIELDS_MAX)
+	if (!nettrace_type_is_plain(type) || d->meta.nfields == NETTRACE_FIELDS_MAX)
 		return false;
 	d->types[d->meta.nfields] = (uint8_t)type;
 	d->names[d->meta.nfields++] = name;
@@ -84,7 +76,7 @@ static bool add_field(struct draft *d, uint32_t type, size_t name)
  * Fields with the type before the name. Those of an object stand in its place, as their values do.
  * The fields after an array cannot be read.
  */
-static bool take_fields(struct draft *d, struct nettrace_in *in, unsigned depth)
+static bool take_fields(struct nettrace_draft *d, struct nettrace_in *in, unsigned depth)
 {
 	uint32_t n = (uint32_t)in_number(in, 4), type;
 
@@ -103,7 +95,7 @@ static bool take_fields(struct draft *d, struct nettrace_in *in, unsigned depth)
 }
 
 /* Fields of the second version: each with its length, the name before the type. */
-static void take_fields_2(struct draft *d, struct nettrace_in *in)
+static void take_fields_2(struct nettrace_draft *d, struct nettrace_in *in)
 {
 	uint32_t n = (uint32_t)in_number(in, 4), length;
 
@@ -122,7 +114,7 @@ static void take_fields_2(struct draft *d, struct nettrace_in *in)
 	}
 }
 
-static void take_tags(struct draft *d, struct nettrace_in *in)
+static void take_tags(struct nettrace_draft *d, struct nettrace_in *in)
 {
 	while (in->end - in->at >= 5) {
 		uint32_t n = (uint32_t)in_number(in, 4);
@@ -141,7 +133,7 @@ static void take_tags(struct draft *d, struct nettrace_in *in)
 /* ---- one kind of event ----------------------------------------------------------------------- */
 
 /* One allocation: the meta, its fields, its texts. */
-static struct nettrace_meta *build_meta(const struct draft *d, size_t nbytes)
+static struct nettrace_meta *build_meta(const struct nettrace_draft *d, size_t nbytes)
 {
 	size_t nfields = d->meta.nfields * sizeof(struct nettrace_field);
 	struct nettrace_meta *meta;
@@ -165,7 +157,7 @@ static struct nettrace_meta *build_meta(const struct draft *d, size_t nbytes)
 	return meta;
 }
 
-static size_t meta_bytes(const struct draft *d)
+static size_t meta_bytes(const struct nettrace_draft *d)
 {
 	return sizeof(struct nettrace_meta) + d->meta.nfields * sizeof(struct nettrace_field) +
 	       d->texts.len;
@@ -179,7 +171,7 @@ static int refuse_meta(struct nettrace_metas *m, struct err *err)
 		       "its kinds of events exceed its share of the memory for .NET programs");
 }
 
-static int add_meta(struct nettrace_metas *m, const struct draft *d, struct err *err)
+static int add_meta(struct nettrace_metas *m, const struct nettrace_draft *d, struct err *err)
 {
 	struct nettrace_meta *meta;
 	size_t nbytes = meta_bytes(d);
@@ -198,10 +190,18 @@ static int add_meta(struct nettrace_metas *m, const struct draft *d, struct err 
 	return 0;
 }
 
+int nettrace_metas_put(struct nettrace_metas *m, const struct nettrace_draft *d, struct err *err)
+{
+	if (m->n >= NETTRACE_METAS_MAX || m->nbytes >= NETTRACE_METAS_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events",
+			       NETTRACE_METAS_MAX);
+	return d->meta.number && !nettrace_metas_find(m, d->meta.number) ? add_meta(m, d, err) : 0;
+}
+
 int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err)
 {
 	struct nettrace_in in = {.at = payload, .end = payload + n};
-	struct draft d = {0};
+	struct nettrace_draft d = {0};
 	int rc = 0;
 
 	d.meta.number = (uint32_t)in_number(&in, 4);
@@ -218,11 +218,8 @@ int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t 
 		take_tags(&d, &in);
 	if (!rc && d.texts.failed)
 		rc = err_memory(err, "for the kinds of events of a .NET program");
-	if (!rc && (m->n >= NETTRACE_METAS_MAX || m->nbytes >= NETTRACE_METAS_MAX_BYTES))
-		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events",
-			     NETTRACE_METAS_MAX);
-	if (!rc && d.meta.number && !nettrace_metas_find(m, d.meta.number))
-		rc = add_meta(m, &d, err);
+	if (!rc)
+		rc = nettrace_metas_put(m, &d, err);
 	buf_free(&d.texts);
 	return rc;
 }

@@ -1,6 +1,10 @@
-/* Shared by nettrace.c (the stream) and nettrace_meta.c (the kinds of events). */
+/*
+ * Shared by nettrace.c (the stream), nettrace_meta.c (the kinds of events) and nettrace_records.c
+ * (what is left of a stream).
+ */
 #pragma once
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/table.h"
 #include "source/dotnet/nettrace.h"
@@ -69,3 +73,21 @@ const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, 
  * exceeds the share is counted and not added.
  */
 int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err);
+
+/* A kind of event whose texts are offsets into UTF-8 with its NULs. */
+struct nettrace_draft {
+	struct nettrace_meta meta;           /* but provider, name and fields */
+	size_t provider, name;
+	struct buf texts;
+	uint8_t types[NETTRACE_FIELDS_MAX];
+	size_t names[NETTRACE_FIELDS_MAX];
+};
+
+/* The same, when it is read already; the texts are copied. */
+int nettrace_metas_put(struct nettrace_metas *m, const struct nettrace_draft *d, struct err *err);
+bool nettrace_type_is_plain(uint32_t type);
+
+/* The i-th kind of event that the stream has described; NULL = not so many. */
+const struct nettrace_meta *nettrace_kind(const struct nettrace *t, uint32_t i);
+/* What may be divided by, and read by. */
+bool nettrace_facts_are_sound(const struct nettrace_facts *f);

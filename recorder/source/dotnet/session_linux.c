@@ -22,7 +22,6 @@
 #define RETRY_OVER_NS (4 * NS_PER_SEC)       /* first, after a stream that exceeded its share */
 #define CHECK_ALIVE_NS NS_PER_SEC
 #define CHECK_STREAM_NS (10 * NS_PER_SEC)    /* rarely: the connection's end shows the program's */
-#define PORTION 65536u
 #define PORTIONS 4u                          /* in one step */
 #define LATE_MAX_NS (10 * NS_PER_SEC)        /* older times in events are not believed */
 
@@ -65,7 +64,7 @@ struct dotnet_session {
 	size_t sent;
 	unsigned char answer[DOTNET_ANSWER_MAX_BYTES];
 	size_t nanswer;
-	struct nettrace *stream;             /* kept after hanging up while events are queued */
+	struct dotnet_stream *stream;            /* kept after hanging up while events are queued */
 	uint64_t session, lost, lost_reported;
 	struct dotnet_held held;             /* in the queue */
 	struct proc_own own;
@@ -116,7 +115,7 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 	if (s->socket.fd >= 0)
 		close(s->socket.fd);
 	proc_pid_drop(processes, &s->own);
-	nettrace_free(s->stream);
+	dotnet_stream_free(s->stream);
 	dotnet_program_free(s->program, os_now_ns());
 	free(s);
 }
@@ -167,7 +166,7 @@ static void drop_stream(struct dotnet_session *s)
 {
 	s->lost = dotnet_session_lost(s);
 	s->lost_reported = 0;
-	nettrace_free(s->stream);
+	dotnet_stream_free(s->stream);
 	s->stream = NULL;
 }
 
@@ -190,18 +189,6 @@ static void put_request(struct dotnet_session *s)
 				   s->request->role == DOTNET_RUNDOWN);
 }
 
-/* Its stream is made before it is asked for: later nothing may fail. */
-static int new_stream(struct dotnet_session *s)
-{
-	struct err err;
-
-	if (nettrace_new(&s->stream, &err))
-		return -1;
-	if (s->request->shares)
-		nettrace_use_shares(s->stream, s->request->shares, s->socket.uid);
-	return 0;
-}
-
 static void start_request(struct dotnet_session *s)
 {
 	if (!may_request(s))
@@ -210,7 +197,10 @@ static void start_request(struct dotnet_session *s)
 		   s->request->perf_map && !s->map_done ? ASKED_MAP : ASKED_EVENTS;
 	s->answers = false;
 	drop_stream(s);
-	s->fd = s->asked == ASKED_EVENTS && new_stream(s) ? -1 : connect_to(s);
+	/* Its stream is made before it is asked for. */
+	s->fd = s->asked == ASKED_EVENTS && dotnet_stream_new(s->request->streams, s->socket.uid,
+							      &s->stream, NULL) ? -1
+									       : connect_to(s);
 	if (s->fd < 0) {
 		retry_later(s);
 		return;
@@ -241,7 +231,7 @@ static void send_more(struct dotnet_session *s)
 
 static uint64_t to_ns(const struct dotnet_session *s, uint64_t ticks)
 {
-	uint64_t hz = nettrace_facts(s->stream)->ticks_per_sec, ns = ticks;
+	uint64_t hz = dotnet_stream_facts(s->stream)->ticks_per_sec, ns = ticks;
 
 	if (hz != NS_PER_SEC)
 		ns = ticks / hz * NS_PER_SEC + (uint64_t)((double)(ticks % hz) * 1e9 / (double)hz);
@@ -266,7 +256,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 {
 	struct err err;
-	int rc = nettrace_feed(s->stream, bytes, n, queue_event, s, &err);
+	int rc = dotnet_stream_feed(s->stream, bytes, n, queue_event, s, &err);
 
 	s->flows = true;
 	if (rc == ERR_LIMIT) {
@@ -279,9 +269,9 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 	}
 	if (rc)
 		give_up(s, err.text);
-	else if (nettrace_facts(s->stream)->ended)
+	else if (dotnet_stream_facts(s->stream)->ended)
 		retry_later(s);
-	else if (nettrace_facts(s->stream)->refused_kinds)
+	else if (dotnet_stream_facts(s->stream)->refused_kinds)
 		warn(s, "its kinds of events exceed its share of the memory for .NET programs; "
 			"some of its events are dropped");
 }
@@ -355,7 +345,7 @@ static bool is_owed(const struct dotnet_session *s)
 
 static void receive_more(struct dotnet_session *s)
 {
-	char bytes[PORTION];
+	char bytes[DOTNET_PORTION_MAX_BYTES];
 	unsigned i;
 	ssize_t n;
 
@@ -486,7 +476,7 @@ bool dotnet_session_is_old(const struct dotnet_session *s)
 
 uint64_t dotnet_session_lost(struct dotnet_session *s)
 {
-	uint64_t by_program = s->stream ? nettrace_facts(s->stream)->lost : 0, n = s->lost;
+	uint64_t by_program = s->stream ? dotnet_stream_facts(s->stream)->lost : 0, n = s->lost;
 
 	if (by_program > s->lost_reported)
 		n += by_program - s->lost_reported;
@@ -517,7 +507,7 @@ uint64_t dotnet_session_streams_ns(const struct dotnet_session *s)
 
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)
 {
-	return s->stream ? nettrace_facts(s->stream)->pointer_bytes : 8;
+	return s->stream ? dotnet_stream_facts(s->stream)->pointer_bytes : 8;
 }
 
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes)

@@ -21,6 +21,7 @@
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/event_queue.h"
 #include "source/dotnet/stacks.h"
+#include "source/dotnet/streams.h"
 
 #include <poll.h>
 
@@ -42,7 +43,7 @@ struct dotnet_request {
 	bool perf_map;                       /* also its map of compiled code, once */
 	bool comes_at_once;                  /* megabytes while it stands still */
 	uint64_t settle_ns;                  /* wait this long after a program was found */
-	struct nettrace_shares *shares;      /* of the sessions' memory; NULL = no limit */
+	struct dotnet_streams *streams;      /* who reads what they send */
 	struct pool *pool;                   /* whose jobs connect */
 };
 

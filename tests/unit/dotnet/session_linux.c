@@ -20,7 +20,6 @@ struct lab {
 	struct dotnet_request ask;
 	struct dotnet_session *session;
 	struct dotnet_queue queue;
-	struct nettrace_shares shares;
 	struct shares queue_shares;
 	struct log *log;
 	struct pool *pool;
@@ -59,9 +58,7 @@ static void open_lab(struct lab *l)
 	l->ask.providers[0] =
 		(struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
 	l->ask.n = 1;
-	shares_init(&l->shares.kinds, NETTRACE_ALL_KINDS_MAX_BYTES, os_uid());
-	shares_init(&l->shares.pending, NETTRACE_ALL_PENDING_MAX_BYTES, os_uid());
-	l->ask.shares = &l->shares;
+	assert_int_equal(dotnet_streams_new(os_uid(), &l->ask.streams, NULL), 0);
 	dotnet_queue_share(&l->queue, &l->queue_shares, os_uid());
 	assert_int_equal(pool_new("test", 1, OS_PRIORITY_NORMAL, &l->pool, NULL), 0);
 	l->ask.pool = l->pool;
@@ -155,8 +152,8 @@ static void close_lab(struct lab *l)
 {
 	dotnet_queue_free(&l->queue);
 	dotnet_session_free(l->session, NULL);
-	assert_int_equal(l->shares.kinds.used, 0);
-	assert_int_equal(l->shares.pending.used, 0);
+	assert_int_equal(dotnet_streams_kind_bytes(l->ask.streams), 0);
+	dotnet_streams_free(l->ask.streams);
 	assert_int_equal(l->queue_shares.used, 0);
 	log_close(l->log);
 	pool_free(l->pool);
@@ -326,13 +323,12 @@ TEST(one_that_describes_without_end_is_left_and_asked_later_and_later)
 			nettrace_write_kinds(&w, 20);
 			say(&l, w.bytes.data, w.bytes.len);
 			nettrace_writer_sent(&w);
-			assert_true(l.shares.kinds.used <= 4 << 20);
+			assert_true(dotnet_streams_kind_bytes(l.ask.streams) <= 4 << 20);
 		}
 		buf_free(&w.bytes);
 		assert_true(dotnet_session_lost(l.session) > 0);
 		step(&l, false);
-		assert_int_equal(l.shares.kinds.used, 0);
-		assert_int_equal(l.shares.pending.used, 0);
+		assert_int_equal(dotnet_streams_kind_bytes(l.ask.streams), 0);
 		/* After 4 s, 8 s, 16 s. */
 		l.now_ns += ((uint64_t)4 << turn) * NS_PER_SEC - NS_PER_MS;
 		step(&l, false);
@@ -382,7 +378,7 @@ TEST(a_socket_of_another_process_is_not_believed)
 	close_lab(&l);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_answers_gives_its_events),
@@ -397,5 +393,7 @@ int main(void)
 		cmocka_unit_test(a_socket_of_another_process_is_not_believed),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], DOTNET_STREAMS_WORD))
+		return dotnet_streams_serve();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,247 @@
+/*
+ * The process that reads streams of .NET programs: its events are those read here, and whatever
+ * becomes of it, or of its answers, nothing is taken that cannot be.
+ */
+#include "base/os.h"
+#include "source/dotnet/nettrace_records.h"
+#include "source/dotnet/streams.h"
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct seen {
+	unsigned n;
+	struct buf text;                     /* all that events say, and what they point to */
+};
+
+static int see(void *ctx, const struct nettrace_event *e)
+{
+	static const uint8_t none[16];
+	struct seen *s = ctx;
+	uint32_t i;
+
+	s->n++;
+	buf_printf(&s->text, "%s %s %u %u %u %llu %u:", e->meta->provider, e->meta->name,
+		   e->meta->number, e->meta->event_id, e->meta->version,
+		   (unsigned long long)e->meta->keywords, e->meta->opcode);
+	for (i = 0; i < e->meta->nfields; i++)
+		buf_printf(&s->text, " %s %u", e->meta->fields[i].name, e->meta->fields[i].type);
+	buf_printf(&s->text, " %llu %llu %u %u %u ", (unsigned long long)e->ticks,
+		   (unsigned long long)e->tid, e->cpu, e->payload_bytes, e->stack_bytes);
+	buf_put(&s->text, e->activity ? e->activity : none, 16);
+	buf_put(&s->text, e->related ? e->related : none, 16);
+	buf_put(&s->text, e->payload, e->payload_bytes);
+	buf_put(&s->text, e->stack, e->stack_bytes);
+	return 0;
+}
+
+static void load(const char *name, struct buf *out)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "tests/data/nettrace/%s.nettrace", name);
+	assert_int_equal(os_load(path, 4 << 20, out, NULL), 0);
+}
+
+static int feed_all(struct dotnet_stream *t, const struct buf *file, struct seen *s,
+		    struct err *err)
+{
+	size_t at, n;
+	int rc = 0;
+
+	for (at = 0; !rc && at < file->len; at += n) {
+		n = file->len - at < 60000 ? file->len - at : 60000;
+		rc = dotnet_stream_feed(t, file->data + at, n, see, s, err);
+	}
+	return rc;
+}
+
+TEST(events_are_those_that_are_read_here)
+{
+	static const char *const names[] = {"gc", "exceptions", "objects"};
+	struct dotnet_streams *streams;
+	unsigned i;
+
+	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
+	for (i = 0; i < 3; i++) {
+		struct seen here = {0}, there = {0};
+		struct nettrace_facts facts;
+		struct dotnet_stream *t;
+		struct nettrace *own;
+		struct buf file = {0};
+
+		load(names[i], &file);
+		assert_int_equal(nettrace_new(&own, NULL), 0);
+		assert_int_equal(nettrace_feed(own, file.data, file.len, see, &here, NULL), 0);
+		assert_int_equal(dotnet_stream_new(streams, os_uid(), &t, NULL), 0);
+		assert_int_equal(feed_all(t, &file, &there, NULL), 0);
+		assert_true(here.n > 0);
+		assert_int_equal(there.n, here.n);
+		assert_int_equal(there.text.len, here.text.len);
+		assert_memory_equal(there.text.data, here.text.data, here.text.len);
+		facts = *nettrace_facts(own);
+		assert_memory_equal(dotnet_stream_facts(t), &facts, sizeof(facts));
+		dotnet_stream_free(t);
+		nettrace_free(own);
+		buf_free(&here.text);
+		buf_free(&there.text);
+		buf_free(&file);
+	}
+	assert_int_equal(dotnet_streams_kind_bytes(streams), 0);
+	dotnet_streams_free(streams);
+}
+
+/* The process is this program's only child. */
+static pid_t child(void)
+{
+	char path[60];
+	struct buf text = {0};
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	assert_int_equal(os_load(path, 100, &text, NULL), 0);
+	pid = (pid_t)strtol(buf_text(&text), NULL, 10);
+	buf_free(&text);
+	return pid;
+}
+
+TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
+{
+	struct dotnet_stream *first, *second;
+	struct dotnet_streams *streams;
+	struct seen seen = {0};
+	struct buf file = {0};
+	struct err err = {0};
+	pid_t pid;
+
+	load("gc", &file);
+	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
+	assert_int_equal(dotnet_stream_new(streams, os_uid(), &first, NULL), 0);
+	assert_int_equal(dotnet_stream_feed(first, file.data, 500, see, &seen, &err), 0);
+	pid = child();
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_not_equal(dotnet_stream_feed(first, file.data + 500, 9, see, &seen, &err), 0);
+	assert_int_not_equal(dotnet_stream_feed(first, file.data + 509, 9, see, &seen, &err), 0);
+	assert_string_equal(err.text, "the process that reads events had to be started again");
+	seen.n = 0;
+	assert_int_equal(dotnet_stream_new(streams, os_uid(), &second, NULL), 0);
+	assert_int_equal(feed_all(second, &file, &seen, &err), 0);
+	assert_int_equal(seen.n, 208);
+	assert_int_not_equal(child(), pid);
+	dotnet_stream_free(first);
+	dotnet_stream_free(second);
+	dotnet_streams_free(streams);
+	assert_int_equal(child(), 0);
+	buf_free(&seen.text);
+	buf_free(&file);
+}
+
+TEST(a_damaged_stream_fails_alone)
+{
+	struct dotnet_stream *good, *bad;
+	struct dotnet_streams *streams;
+	struct seen seen = {0};
+	struct buf file = {0};
+	struct err err = {0};
+
+	load("gc", &file);
+	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
+	assert_int_equal(dotnet_stream_new(streams, os_uid(), &good, NULL), 0);
+	assert_int_equal(dotnet_stream_new(streams, os_uid(), &bad, NULL), 0);
+	assert_int_equal(dotnet_stream_feed(good, file.data, 500, see, &seen, &err), 0);
+	assert_int_equal(dotnet_stream_feed(bad, "GET / HTTP/1.1", 14, see, &seen, &err),
+			 ERR_FORMAT);
+	assert_string_equal(err.text, "not a nettrace stream of version 4");
+	assert_int_equal(dotnet_stream_feed(good, file.data + 500, 20000, see, &seen, &err), 0);
+	assert_true(seen.n > 0);
+	dotnet_stream_free(bad);
+	dotnet_stream_free(good);
+	dotnet_streams_free(streams);
+	buf_free(&seen.text);
+	buf_free(&file);
+}
+
+/* ---- records that were tampered with --------------------------------------------------------- */
+
+static struct buf *kept;
+
+static bool keep(const void *bytes, size_t n)
+{
+	buf_put(kept, bytes, n);
+	return true;
+}
+
+/* All of a stream in one portion, as its process answers. */
+static void write_records(const char *name, struct buf *out)
+{
+	struct nettrace_shares shares = {0};
+	struct nettrace_writing w = {.send = keep, .shares = &shares};
+	struct buf file = {0}, buffer = {0};
+
+	load(name, &file);
+	kept = out;
+	w.out = &buffer;
+	assert_int_equal(nettrace_new(&w.stream, NULL), 0);
+	assert_true(nettrace_records_write(&w, file.data, file.len));
+	nettrace_free(w.stream);
+	buf_free(&buffer);
+	buf_free(&file);
+}
+
+static int take(const struct buf *records, struct seen *seen, bool *ended)
+{
+	struct nettrace_reading r = {.dropped = 0};
+	struct nettrace_end end;
+	size_t taken;
+	int rc;
+
+	*ended = false;
+	rc = nettrace_records_take(&r, (const uint8_t *)records->data, records->len, &taken, &end,
+				   ended, see, seen, NULL);
+	nettrace_metas_free(&r.metas);
+	return rc;
+}
+
+/* Whatever it says, no access leaves what was sent: the sanitizers see to that. */
+TEST(records_with_any_byte_changed_are_an_error_or_can_be_used)
+{
+	struct buf records = {0};
+	unsigned refused = 0, used = 0;
+	size_t at;
+
+	write_records("exceptions", &records);
+	assert_true(records.len > 1000);
+	for (at = 0; at < records.len; at += at < 1000 ? 1 : 37) {
+		struct seen seen = {0};
+		bool ended;
+
+		records.data[at] = (char)~records.data[at];
+		if (take(&records, &seen, &ended) || !ended)
+			refused++;
+		else
+			used++;
+		records.data[at] = (char)~records.data[at];
+		buf_free(&seen.text);
+	}
+	assert_true(refused > 100);
+	assert_true(used > 100);
+	buf_free(&records);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_are_those_that_are_read_here),
+		cmocka_unit_test(when_it_dies_its_streams_fail_and_new_ones_are_read),
+		cmocka_unit_test(a_damaged_stream_fails_alone),
+		cmocka_unit_test(records_with_any_byte_changed_are_an_error_or_can_be_used),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], DOTNET_STREAMS_WORD))
+		return dotnet_streams_serve();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
