@@ -79,6 +79,12 @@ static size_t read_with_performance(void *image, uint64_t address, void *to, siz
 	return n;
 }
 
+static void read_pieces(void *image, struct managed_piece *pieces, size_t n)
+{
+	for (; n; n--, pieces++)
+		pieces->got = jvm_image_read(image, pieces->address, pieces->to, pieces->n);
+}
+
 static void make(void *ctx)
 {
 	struct changes *c = ctx;
@@ -95,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = {"17", "25", "17_interpreted", "8", "11", "21", "28"};
 	static struct jvm_image images[COUNT_OF(names)];
-	struct managed_memory memory = {.read = jvm_image_read};
+	struct managed_memory memory = {.read = jvm_image_read, .read_pieces = read_pieces};
 	struct changes changes = {.data = data + 1};
 	struct buf out = {0};
 	unsigned which;
@@ -104,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	if (data[0] & 64)
-		memory.read = read_with_performance;
+		memory = (struct managed_memory){.read = read_with_performance};
 	which = (data[0] & 63) % COUNT_OF(names);
 	snprintf(path, sizeof(path), "tests/data/hotspot/java%s.image", names[which]);
 	if (!images[which].raw && !jvm_image_load(path, &images[which]))

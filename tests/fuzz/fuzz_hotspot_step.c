@@ -55,10 +55,16 @@ static size_t read_it(void *ctx, uint64_t address, void *to, size_t n)
 	return n;
 }
 
+static void read_pieces(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	for (; n; n--, pieces++)
+		pieces->got = read_it(ctx, pieces->address, pieces->to, pieces->n);
+}
+
 static bool run(void *ctx, struct managed_task *task)
 {
 	struct world *w = ctx;
-	struct managed_memory memory = {.read = read_it, .ctx = w};
+	struct managed_memory memory = {.read = read_it, .read_pieces = read_pieces, .ctx = w};
 
 	if (w->hangs)
 		task->free(task);

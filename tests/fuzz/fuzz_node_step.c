@@ -72,6 +72,19 @@ static void walk(struct managed *k, const struct managed_host *host, uint64_t pc
 	}
 }
 
+/* Each name is found again by its text. */
+static void check_names(struct managed_names *names)
+{
+	char text[MANAGED_TEXT_MAX + 1], detail[MANAGED_TEXT_MAX + 1];
+	uint32_t i;
+
+	for (i = 1; managed_names_get(names, i, text, sizeof(text), detail); i++)
+		if (managed_names_add(names, text, detail) != i)
+			__builtin_trap();
+	if (managed_names_nearly_full(names) || managed_names_bytes(names) < i)
+		__builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -116,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			__builtin_trap();
 	}
 	v8_knowledge_free(k);
+	check_names(names);
 	managed_names_free(names);
 	return 0;
 }
