@@ -120,6 +120,10 @@ static void by_records(const uint8_t *data, size_t n)
 	    take_records((const uint8_t *)records.data, records.len, add_event, &there) ||
 	    here != there)
 		abort();
+	buf_reset(&records);
+	if (!nettrace_records_refuse(&out, keep_records) ||
+	    take_records((const uint8_t *)records.data, records.len, add_event, &there))
+		abort();
 	nettrace_free(own);
 	nettrace_free(w.stream);
 	buf_free(&out);
