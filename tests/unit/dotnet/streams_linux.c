@@ -127,6 +127,8 @@ TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
 	assert_int_not_equal(dotnet_stream_feed(first, file.data + 500, 9, see, &seen, &err), 0);
 	assert_int_not_equal(dotnet_stream_feed(first, file.data + 509, 9, see, &seen, &err), 0);
 	assert_string_equal(err.text, "the process that reads events had to be started again");
+	/* What is queued is decoded by it. */
+	assert_int_equal(dotnet_stream_facts(first)->pointer_bytes, 8);
 	seen.n = 0;
 	assert_int_equal(dotnet_stream_new(streams, os_uid(), &second, NULL), 0);
 	assert_int_equal(feed_all(second, &file, &seen, &err), 0);
@@ -232,12 +234,31 @@ TEST(records_with_any_byte_changed_are_an_error_or_can_be_used)
 	buf_free(&records);
 }
 
+/* Times are divided by that. */
+TEST(a_clock_without_ticks_is_not_believed)
+{
+	const uint64_t a_second = NS_PER_SEC;
+	struct buf records = {0};
+	struct seen seen = {0};
+	bool ended;
+	char *at;
+
+	write_records("gc", &records);
+	at = memmem(records.data, records.len, &a_second, sizeof(a_second));
+	assert_non_null(at);
+	memset(at, 0, sizeof(a_second));
+	assert_int_equal(take(&records, &seen, &ended), ERR_FORMAT);
+	assert_int_equal(seen.n, 0);
+	buf_free(&records);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_those_that_are_read_here),
 		cmocka_unit_test(when_it_dies_its_streams_fail_and_new_ones_are_read),
 		cmocka_unit_test(a_damaged_stream_fails_alone),
+		cmocka_unit_test(a_clock_without_ticks_is_not_believed),
 		cmocka_unit_test(records_with_any_byte_changed_are_an_error_or_can_be_used),
 	};
 
