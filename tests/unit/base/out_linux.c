@@ -205,14 +205,16 @@ TEST(two_outputs_of_one_name_do_not_share_a_tmp_file)
 	buf_free(&text);
 }
 
-static unsigned directories_synced;
+static unsigned files_synced, directories_synced;
 
 /* In place of the C library's. */
 int fsync(int fd)
 {
 	struct stat st;
 
-	directories_synced += fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	assert_int_equal(fstat(fd, &st), 0);
+	files_synced += S_ISREG(st.st_mode);
+	directories_synced += S_ISDIR(st.st_mode);
 	return (int)syscall(SYS_fsync, fd);
 }
 
@@ -220,9 +222,10 @@ TEST(out_is_on_the_disk_with_its_name)
 {
 	struct out *out = NULL;
 
-	directories_synced = 0;
+	files_synced = directories_synced = 0;
 	assert_int_equal(out_open(tmp_path("named"), false, &out, NULL), 0);
 	assert_int_equal(out_close(out, NULL), 0);
+	assert_int_equal(files_synced, 1);
 	assert_int_equal(directories_synced, 1);
 }
 
