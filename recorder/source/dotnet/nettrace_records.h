@@ -3,8 +3,8 @@
  * writes them, and the recorder takes what it needs from them.
  *
  *	a record: u32 what it is, u32 n bytes that follow
- *	KIND: struct told_kind, the texts of provider, name and fields, each with its NUL; before the
- *	    first event of that kind
+ *	KIND: struct told_kind, the texts of provider, name and fields, each with its NUL; before
+ *	    the first event of that kind
  *	FACTS: struct nettrace_facts, once these are known
  *	EVENT: struct told_event, payload (as much as the queue of events keeps), stack
  *	END: struct told_end, after each portion of the stream
