@@ -251,7 +251,7 @@ static void put_cost(struct sheet *p, struct json_value status)
 	if (rss >= 0)
 		buf_printf(&p->out, ", %s of memory", text_bytes((uint64_t)(rss * 1024), n));
 	if (sandbox > 0)
-		buf_printf(&p->out, ", and %s of the process that reads symbols",
+		buf_printf(&p->out, ", and %s of the processes that read symbols and .NET",
 			   text_bytes((uint64_t)(sandbox * 1024), n));
 	buf_putc(&p->out, '\n');
 }
