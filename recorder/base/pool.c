@@ -13,7 +13,7 @@ struct worker {
 	struct pool *pool;
 	struct job *job;                     /* that it runs now */
 	uint64_t since_ns;
-	bool left_behind;
+	bool left_behind, has_begun;
 	struct worker *next;
 };
 
@@ -42,6 +42,7 @@ struct pool {
 	uint32_t queued, working, stuck;     /* working: threads that are not left behind */
 	uint32_t users;                      /* the owner and each thread */
 	bool closing;
+	void (*begin)(void);
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -134,6 +135,7 @@ static void worker_main(void *ctx)
 {
 	struct worker *w = ctx;
 	struct pool *p = w->pool;
+	void (*begin)(void);
 	struct job *job;
 
 	os_thread_priority(p->priority);
@@ -141,7 +143,11 @@ static void worker_main(void *ctx)
 	while (goes_on(w)) {
 		job = w->job = next_job(p);
 		w->since_ns = os_now_ns();
+		begin = w->has_begun ? NULL : p->begin;
+		w->has_begun |= begin != NULL;
 		os_mutex_unlock(p->lock);
+		if (begin)
+			begin();
 		job->run(job);
 		job->ran_ns = os_now_ns() - w->since_ns;
 		os_mutex_lock(p->lock);
@@ -217,6 +223,13 @@ int pool_new(const char *name, unsigned nthreads, enum os_priority priority, str
 void pool_set_stuck(struct pool *p, uint64_t stuck_ns)
 {
 	p->stuck_ns = stuck_ns;
+}
+
+void pool_set_begin(struct pool *p, void (*begin)(void))
+{
+	os_mutex_lock(p->lock);
+	p->begin = begin;
+	os_mutex_unlock(p->lock);
 }
 
 void pool_set_patience(struct pool *p, uint64_t patience_ns)

@@ -44,6 +44,8 @@ int pool_new(const char *name, unsigned nthreads, enum os_priority priority, str
 	     struct err *err);
 /* For short jobs that others wait for: one is stuck after stuck_ns already. */
 void pool_set_stuck(struct pool *p, uint64_t stuck_ns);
+/* Each of its threads calls this before its next job, once. */
+void pool_set_begin(struct pool *p, void (*begin)(void));
 /*
  * For jobs on which much depends and that are late only on a busy machine: who asks next after one
  * that was late (pool_ask()) waits for it first, this long at most, and a tenth of the time.

@@ -32,13 +32,48 @@ static size_t read_copy(void *ctx, uint64_t address, void *to, size_t n)
 	return a->target->read(a->target->ctx, address, to, n);
 }
 
+static bool is_in(uint64_t address, size_t n, uint64_t from, size_t nfrom)
+{
+	return address >= from && n <= nfrom && address - from <= nfrom - n;
+}
+
+static size_t read_picture(void *ctx, uint64_t address, void *to, size_t n)
+{
+	struct managed_ahead *a = ctx;
+	size_t got;
+	uint32_t i;
+
+	/* The next is most often in the same place, or in one soon after it. */
+	for (i = 0; i < a->npieces; i++, a->next = (a->next + 1) % a->npieces) {
+		const struct managed_piece *p = &a->pieces[a->next];
+
+		if (!is_in(address, n, p->address, p->got))
+			continue;
+		memcpy(to, (uint8_t *)p->to + (address - p->address), n);
+		return n;
+	}
+	for (i = 0; i < a->nkept; i++)
+		if (is_in(address, n, a->kept[i].address, a->kept[i].n)) {
+			memcpy(to, a->kept[i].bytes + (address - a->kept[i].address), n);
+			return n;
+		}
+	got = a->target->read(a->target->ctx, address, to, n);
+	if (got == n && n <= AHEAD_KEPT_BYTES && a->nkept < AHEAD_KEPT) {
+		a->kept[a->nkept].address = address;
+		a->kept[a->nkept].n = (uint8_t)n;
+		memcpy(a->kept[a->nkept++].bytes, to, n);
+	}
+	return got;
+}
+
 void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *target)
 {
 	uint8_t *at;
 	uint32_t i;
 
 	a->target = target;
-	a->memory = (struct managed_memory){.read = read_copy, .ctx = a};
+	a->memory = (struct managed_memory){.read = a->keeps ? read_picture : read_copy,
+					    .ctx = a};
 	a->bytes = target->read_pieces ? malloc(a->nbytes + 1) : NULL;
 	if (!a->bytes) {
 		a->npieces = 0;

@@ -12,11 +12,17 @@
  * What was not added, or is read in another order, is read from the target as ever; so it is where
  * there is no memory for the copies. Each place is served once.
  *
+ * With `.keeps = true` it is one picture of the target instead: any part of a place is served, in
+ * any order and as often as it is read, and so is again what was not added and read since.
+ *
  * Threads: one at a time.
  */
 #pragma once
 
 #include "managed/reader.h"
+
+#define AHEAD_KEPT 16u                       /* reads of what was not added */
+#define AHEAD_KEPT_BYTES 8u
 
 struct managed_ahead {
 	struct managed_memory memory;
@@ -25,6 +31,9 @@ struct managed_ahead {
 	uint32_t npieces, room, next;
 	size_t nbytes;
 	uint8_t *bytes;
+	bool keeps;
+	unsigned nkept;
+	struct { uint64_t address; uint8_t n, bytes[AHEAD_KEPT_BYTES]; } kept[AHEAD_KEPT];
 };
 
 void managed_ahead_add(struct managed_ahead *a, uint64_t address, size_t n);

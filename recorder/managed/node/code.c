@@ -42,7 +42,7 @@ static uint64_t read_shared(const struct v8_layout *l, const struct managed_memo
 static bool read_mark(const struct v8_layout *l, const struct managed_memory *m, uint64_t code,
 		      struct v8_code_mark *out)
 {
-	uint8_t bytes[128];
+	uint8_t bytes[V8_CODE_BYTES];
 
 	if (!v8_is_object(code) || !managed_read(m, code - 1, bytes, sizeof(bytes)))
 		return false;

@@ -16,6 +16,9 @@
 #define V8_MAP_TYPE 12u
 #define V8_LENGTH 8u                         /* of arrays: a small integer */
 #define V8_ELEMENTS 16u
+#define V8_SHARED_BYTES 48u                  /* what is read of a SharedFunctionInfo */
+#define V8_CODE_BYTES 128u                   /* and of a Code */
+#define V8_SCRIPT_ID 64u
 
 struct v8_row {
 	uint16_t major, minor;

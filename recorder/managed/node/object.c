@@ -9,8 +9,6 @@
 
 #define DEPTH_MAX 12u                        /* of strings made of strings */
 #define PIECE_UNITS 4096u
-#define SHARED_BYTES 48u
-#define SCRIPT_ID 64u
 #define LOCALS_MAX 100000u
 #define LOCALS_INLINE 75u                    /* more are in a table of their own */
 
@@ -212,7 +210,7 @@ static uint64_t script_of(const struct v8_layout *l, const struct managed_memory
 static bool read_mark(const struct v8_layout *l, const struct managed_memory *m, uint64_t shared,
 		      struct v8_mark *out)
 {
-	uint8_t bytes[SHARED_BYTES];
+	uint8_t bytes[V8_SHARED_BYTES];
 
 	*out = (struct v8_mark){.shared = shared};
 	if (v8_type(m, shared) != l->shared || !managed_read(m, shared - 1, bytes, sizeof(bytes)))
@@ -221,7 +219,7 @@ static bool read_mark(const struct v8_layout *l, const struct managed_memory *m,
 	out->data[1] = l->row.shared_data[1] ? le64(bytes + l->row.shared_data[1]) : 0;
 	out->name = le64(bytes + l->row.shared_name);
 	out->script_word = le64(bytes + l->row.shared_script);
-	v8_word(m, out->script_word, SCRIPT_ID, &out->script_id);
+	v8_word(m, out->script_word, V8_SCRIPT_ID, &out->script_id);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "source/host/proc_pid_linux.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,17 @@ struct proc_reader {
 	struct read_job *job;                /* idle; NULL = none */
 	bool logged;
 };
+
+/*
+ * Its jobs are short, and the whole drain waits for them. On a machine with 25 busy threads for two
+ * CPUs one sample in 25 of Node.js had no name, because nice -10 came too late.
+ */
+static void go_first(void)
+{
+	const struct sched_param first = {.sched_priority = 1};
+
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+}
 
 static void run_read(struct job *job)
 {
@@ -117,6 +129,7 @@ int proc_reader_new(struct log *log, struct proc_reader **out, struct err *err)
 		return rc;
 	}
 	r->answer_ns = ANSWER_NS;
+	pool_set_begin(r->pool, go_first);
 	pool_set_patience(r->pool, PATIENCE_NS);
 	*out = r;
 	return 0;

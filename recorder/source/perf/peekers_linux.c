@@ -317,10 +317,10 @@ static void take_records(struct peeker *k)
 	}
 }
 
-/* Nothing may come between the sample and this thread. */
+/* Nothing may come between the sample and this thread, not even host/proc_reader_linux.h. */
 static void become_first(struct peeker *k)
 {
-	const struct sched_param first = {.sched_priority = 1};
+	const struct sched_param first = {.sched_priority = 2};
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);

@@ -3,7 +3,7 @@
  * (managed/python/peek.h).
  *
  * The sampling interrupt wakes the peeker of its CPU, which runs there before the sampled thread
- * runs on: it is pinned to the CPU and SCHED_FIFO 1. So what it reads is as of the sample. The lag,
+ * runs on: it is pinned to the CPU and SCHED_FIFO 2. So what it reads is as of the sample. The lag,
  * from the sample's time to the beginning of the read, tells whether that was so; what was read
  * later is dropped. Without the right to SCHED_FIFO it is nice -20, and half the lag is allowed.
  *

@@ -167,6 +167,37 @@ TEST(another_thread_takes_over_from_one_that_hangs)
 	gate_free(&g);
 }
 
+static _Atomic unsigned begun;
+
+static void begin(void)
+{
+	atomic_fetch_add(&begun, 1);
+}
+
+TEST(each_thread_begins_once_also_one_that_takes_over)
+{
+	struct pool *p = new_pool();
+	struct gate g;
+	unsigned i;
+
+	gate_init(&g);
+	pool_set_begin(p, begin);
+	leave_behind(p, &g, 1);
+	assert_int_equal(begun, 1);
+	for (i = 0; i < 2; i++) {
+		struct job *job = new_job(&g, false);
+
+		pool_put(p, job);
+		assert_true(pool_wait(p, job, LONG_NS));
+		job_drop(job);
+		assert_int_equal(begun, 2);
+	}
+	open_gate(&g);
+	await(&g, &g.freed, 3);
+	pool_free(p);
+	gate_free(&g);
+}
+
 TEST(a_pool_of_short_jobs_is_not_patient)
 {
 	struct pool *p = new_pool();
@@ -370,6 +401,7 @@ int main(void)
 		cmocka_unit_test(a_job_runs_and_is_freed_when_nobody_uses_it),
 		cmocka_unit_test(who_waits_for_a_job_that_hangs_goes_on_after_the_timeout),
 		cmocka_unit_test(another_thread_takes_over_from_one_that_hangs),
+		cmocka_unit_test(each_thread_begins_once_also_one_that_takes_over),
 		cmocka_unit_test(a_pool_of_short_jobs_is_not_patient),
 		cmocka_unit_test(
 			a_pool_leaves_four_threads_behind_at_most_and_goes_on_when_one_comes_back),

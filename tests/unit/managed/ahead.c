@@ -117,6 +117,33 @@ static void without_such_a_way_each_read_is_one(void **state)
 	managed_ahead_free(&a);
 }
 
+static void a_picture_serves_any_part_as_often_as_it_is_read(void **state)
+{
+	struct target t = {.end = 100};
+	const struct managed_memory m = {
+		.read = read_target, .read_pieces = read_pieces, .ctx = &t};
+	struct managed_ahead a = {.keeps = true};
+	uint8_t bytes[8];
+
+	(void)state;
+	managed_ahead_add(&a, 10, 8);
+	managed_ahead_add(&a, 96, 8);                /* 4 of them are there */
+	managed_ahead_fetch(&a, &m);
+	assert_int_equal(read_byte(&a, 99), 99);
+	assert_int_equal(read_byte(&a, 17), 17);
+	assert_int_equal(read_byte(&a, 17), 17);
+	assert_int_equal(read_byte(&a, 10), 10);
+	assert_int_equal(t.nreads, 0);
+	assert_int_equal(a.memory.read(a.memory.ctx, 96, bytes, 8), 4);
+	assert_int_equal(a.memory.read(a.memory.ctx, 14, bytes, 8), 8);      /* not all of it is */
+	assert_int_equal(bytes[7], 21);
+	assert_int_equal(t.nreads, 2);
+	assert_int_equal(read_byte(&a, 15), 15);
+	assert_int_equal(read_byte(&a, 20), 20);     /* read with 14 */
+	assert_int_equal(t.nreads, 2);
+	managed_ahead_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +151,7 @@ int main(void)
 		cmocka_unit_test(other_places_are_read_from_the_target),
 		cmocka_unit_test(a_short_read_stays_short),
 		cmocka_unit_test(without_such_a_way_each_read_is_one),
+		cmocka_unit_test(a_picture_serves_any_part_as_often_as_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
