@@ -150,8 +150,9 @@ static void put_totals(struct fleet *f, const struct grid *g, double whole)
 		sheet_close(p);
 		return;
 	}
-	sheet_line(p, "Fleet", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s in all",
-		   text_count(count_at(g, 0, 0), text[0]), text_count(count_at(g, 0, 1), text[1]),
+	sheet_line(p, "Fleet", SHEET_PLAIN, "%s %s of %s hosts, windows of %s in all",
+		   text_count(count_at(g, 0, 0), text[0]),
+		   f->filter.history ? "intervals of the history" : "incidents", text_count(count_at(g, 0, 1), text[1]),
 		   text_seconds(number_at(g, 0, 2) / 1e9, text[2]));
 	sheet_line(p, "Samples", count_at(g, 0, 4) ? SHEET_LOSS : SHEET_PLAIN, "%s, %s lost",
 		   text_count(count_at(g, 0, 3), text[0]), text_count(count_at(g, 0, 4), text[1]));
@@ -396,6 +397,7 @@ static int open_fleet(struct fleet *f, struct err *err)
 	f->filter = (struct fleet_filter){
 		.host = o->host, .service = o->home[HOME_SERVICE], .release = o->release,
 		.rule = o->rule_text, .metric = stream_metrics[f->stream].name,
+		.history = o->history,
 	};
 	if (o->last_ns != OPTION_NO_TIME)
 		f->filter.from_wall_ns = os_wall_ns() - (uint64_t)o->last_ns;

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "store/history.h"
 
 #include <inttypes.h>
 
@@ -185,6 +186,7 @@ static void put_incident_filter(struct fleet_query *q, const struct fleet_filter
 	if (f->until_wall_ns)
 		buf_printf(&q->out, " AND trigger_ns < %" PRIu64, f->until_wall_ns);
 	put_equal(q, "host", f->host);
+	buf_printf(&q->out, " AND rule %s '" HISTORY_RULE "'", f->history ? "=" : "<>");
 	if (!f->rule)
 		return;
 	buf_puts(&q->out, " AND (");

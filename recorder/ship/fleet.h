@@ -32,6 +32,7 @@ struct fleet_filter {
 	const char *host, *service, *release;
 	const char *rule;                    /* part of a rule or of what it said */
 	const char *metric;                  /* "cpu" */
+	bool history;                        /* intervals of it, in place of incidents */
 	uint64_t from_wall_ns, until_wall_ns;        /* triggers, until_wall_ns left out */
 };
 
