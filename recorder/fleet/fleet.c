@@ -152,7 +152,8 @@ static void put_totals(struct fleet *f, const struct grid *g, double whole)
 	}
 	sheet_line(p, "Fleet", SHEET_PLAIN, "%s %s of %s hosts, windows of %s in all",
 		   text_count(count_at(g, 0, 0), text[0]),
-		   f->filter.history ? "intervals of the history" : "incidents", text_count(count_at(g, 0, 1), text[1]),
+		   f->filter.history ? "intervals of the history" : "incidents",
+		   text_count(count_at(g, 0, 1), text[1]),
 		   text_seconds(number_at(g, 0, 2) / 1e9, text[2]));
 	sheet_line(p, "Samples", count_at(g, 0, 4) ? SHEET_LOSS : SHEET_PLAIN, "%s, %s lost",
 		   text_count(count_at(g, 0, 3), text[0]), text_count(count_at(g, 0, 4), text[1]));

@@ -193,7 +193,7 @@ static int note_interval(struct round *r, struct lane *l, const struct past_inte
 	return store_ship_note_past(r->store, buf_text(&l->target.name), past, note, now_ns, err);
 }
 
-/* What came of it, in the store and in the log. rc: of sending. interval: of the history; or NULL */
+/* What came of it, in the store and in the log. rc: of sending. interval: or NULL */
 static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		    const struct past_interval *interval, const struct net_answer *a, int rc,
 		    const struct err *why, struct err *err)
@@ -316,8 +316,7 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 /* Nobody can send it any more. */
 static void tell_missed(struct round *r, struct lane *l, const struct past_interval *i)
 {
-	const struct past_interval missed = {.from_ns = i->missed_from_ns,
-					     .until_ns = i->from_ns};
+	const struct past_interval missed = {i->missed_from_ns, i->from_ns, 0, 0};
 	struct buf what = {0};
 
 	l->past.lost += (missed.until_ns - missed.from_ns) / NS_PER_SEC / l->target.history_s;
@@ -460,7 +459,7 @@ static int put_status(struct round *r, struct buf *out, struct err *err)
 	return rc ? rc : buf_check(out, "the state of shipping", err);
 }
 
-/* One incident, or interval, for each target in turns: one that hangs does not hold up the others for long. */
+/* One thing for each target in turns: one that hangs does not hold up the others for long. */
 static int take_turns(struct round *r, struct err *err)
 {
 	uint32_t turn, i, left = 1;

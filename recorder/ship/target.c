@@ -141,7 +141,8 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		return 0;
 	}
 	return err_set(err, ERR_USAGE, "unknown key '%.60s'; there are Format, Auth, CA, Endpoint, "
-		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp, Version, History", key);
+		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp, Version, "
+		       "History", key);
 }
 
 /* The host of a URL, after "user@" of a database. */

@@ -2,15 +2,13 @@
 # Incidents of several machines in PostgreSQL and ClickHouse, and questions to all of them: the
 # answers are those of the stores themselves, and each incident is there once, whatever was cut.
 . "$TOP/tests/support/cli.sh"
+. "$TOP/tests/support/clickhouse.sh"
 unset RECORDER_STORE RECORDER_CONFIG RECORDER_SHIP_AUTH http_proxy https_proxy PGHOST PGPORT \
 	PGUSER PGDATABASE PGPASSWORD PGSERVICE
 
-servers=$TOP/build/deps/servers
 started=
 end() { for pid in $started; do kill -9 "$pid" 2>/dev/null; done; wait; }
 trap end EXIT
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'; }
 fleet() { "$RECORDER" fleet "$@" --at "$url"; }
 
 # ---- what needs no server ------------------------------------------------------------------------
@@ -185,50 +183,15 @@ postgresql()
 
 clickhouse()
 {
-	local server http
-	server=$(command -v clickhouse-server /usr/sbin/clickhouse-server \
-		"$servers/usr/sbin/clickhouse-server" | head -1)
-	if ! [ "$server" ]; then
-		echo "skip fleet_clickhouse: no clickhouse-server (Debian's, by 'make deps')"
+	if ! clickhouse_start; then
+		echo "skip fleet_clickhouse: $clickhouse_why"
 		return
 	fi
-	http=$(port)
-	mkdir ch
-	cat >ch/config.xml <<-EOF
-		<yandex><logger><level>warning</level><console>1</console></logger>
-		<http_port>$http</http_port><tcp_port>$(port)</tcp_port>
-		<listen_host>127.0.0.1</listen_host><path>$PWD/ch/data/</path>
-		<tmp_path>$PWD/ch/tmp/</tmp_path><users_config>$PWD/ch/users.xml</users_config>
-		<default_profile>default</default_profile>
-		<default_database>default</default_database>
-		<mark_cache_size>5368709</mark_cache_size></yandex>
-	EOF
-	cat >ch/users.xml <<-EOF
-		<yandex><profiles><default></default></profiles><users><default>
-		<password>t0ps3cret</password><networks><ip>127.0.0.1</ip></networks>
-		<profile>default</profile><quota>default</quota></default></users>
-		<quotas><default></default></quotas></yandex>
-	EOF
-	(umask 077; printf 'X-ClickHouse-User: default\nX-ClickHouse-Key: t0ps3cret\n' >auth)
-	sql() { curl -sf -H 'X-ClickHouse-User: default' -H 'X-ClickHouse-Key: t0ps3cret' \
-		--data-binary @- "http://127.0.0.1:$http/?database=${1:-fleet}"; }
-	start_ch()
-	{
-		LD_LIBRARY_PATH=$servers/usr/lib/x86_64-linux-gnu \
-			"$server" --config-file="$PWD/ch/config.xml" >>ch.log 2>&1 &
-		ch=$!
-		started="$started $ch"
-		wait_for 60 eval 'echo "SELECT 1" | sql default'
-	}
-	start_ch || { echo "skip fleet_clickhouse: $(tail -1 ch.log)"; return; }
 	echo 'CREATE DATABASE fleet' | sql default
 	url="clickhouse+http://127.0.0.1:$http/fleet;Auth=auth"
 	expect no_tables_of_clickhouse_are_told 1 "doesn't exist.*fleet schema" \
 		fleet list --at "$url"
-	"$RECORDER" fleet schema --clickhouse | tr '\n' ' ' | sed 's/;/\n/g' |
-		while read -r statement; do
-			[ -z "$statement" ] || echo "$statement" | sql
-		done
+	tables fleet
 	questions clickhouse
 
 	# What an upload that was cut has left counts for nobody.
@@ -243,7 +206,7 @@ clickhouse()
 	kill -9 "$ch"
 	wait "$ch" 2>/dev/null
 	expect a_dead_server_is_told 1 'not sent yet' ship --store cut2.db --to "$url;RetrySec=1"
-	start_ch
+	clickhouse_run
 	check it_is_sent_later wait_for 60 \
 		"$RECORDER" ship --store cut2.db --to "$url;RetrySec=1"
 	check each_once diff <(uuids $everyone cut2) <(in_fleet)

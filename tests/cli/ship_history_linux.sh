@@ -59,8 +59,9 @@ fi
 # ---- a server that fails, a sender that is killed ------------------------------------------------
 
 again=0
-until "$RECORDER" ship --store h.db --to "$url/chaos/;Format=folded;History=10m;RetrySec=1;StallSec=2" \
-		>>chaos.out 2>&1 || [ $((again += 1)) = 30 ]; do :; done
+to="$url/chaos/;Format=folded;History=10m;RetrySec=1;StallSec=2"
+until "$RECORDER" ship --store h.db --to "$to" >>chaos.out 2>&1 ||
+		[ $((again += 1)) = 30 ]; do :; done
 check whatever_a_server_does_every_sample_is_there [ "$(counts)" = 36100 ]
 check it_did_cut_hang_and_refuse eval 'for what in cut taken 429 503 hang; do
 	grep -q "^$what PUT /chaos/" taken/log || exit 1; done'
