@@ -40,6 +40,13 @@ for n in 1 2 3 4 5; do
 		{ echo "not ok stores: none were made"; exit 0; }
 	sqlite3 "web$n.db" "UPDATE host SET name='web$n'"
 done
+# An hour of history of two machines: 36,000 samples of one CPU and 100 of another, 100 ms each.
+for n in 1 2; do
+	"$BUILD/programs/history_fixture" "web$n.db" 1 10 >/dev/null
+	for file in "web$n.db.history"/*.db; do
+		sqlite3 "$file" "UPDATE host SET name='web$n'"
+	done
+done
 # own HOST...: what the stores themselves say of their functions: name, own ns.
 own()
 {
@@ -92,6 +99,17 @@ questions()
 	check "${what}_has_nothing_of_a_week_before" expect_exit 3 \
 		fleet diff --since 1d --against 1w
 	check "${what}_knows_what_is_no_time" expect_exit 2 fleet diff --since 1d --against 7x
+	# The history, apart from incidents; it may be sent in two rounds, or again.
+	for n in 1 2; do
+		"$RECORDER" ship --store "web$n.db" --to "$url;History=10m" 2>>ship.err
+	done
+	check "${what}_still_says_so_beside_the_history" diff <(own $everyone) <(there)
+	check "${what}_has_the_history_of_both" diff <(there --history) \
+		<(printf '%s\n' 'nightly!burn 20000.0' 'steady!idle_along 7200000.0')
+	sqlite3 web1.db 'UPDATE ship_past SET next_wall_ns=0, file=0'
+	"$RECORDER" ship --store web1.db --to "$url;History=10m" 2>>ship.err
+	check "${what}_has_it_once_when_it_is_sent_again" diff <(there --history --host web1) \
+		<(printf '%s\n' 'nightly!burn 10000.0' 'steady!idle_along 3600000.0')
 	# 9.85 s of 33.483 s of each host, and nothing: without samples there is no version.
 	fleet diff --version 2.0 --against 0201020300000000 --json >report
 	check "${what}_compares_them" jq -se 'map(select(.name == "server!burn_alpha")) |
