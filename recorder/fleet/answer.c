@@ -199,7 +199,7 @@ int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err)
 	int rc;
 
 	fleet_totals(&q);
-	rc = fleet_ask(f, &q, 5, g, err);
+	rc = fleet_ask(f, &q, 7, g, err);
 	if (!rc && (!grid_rows(g) || !count_at(g, 0, 0)))
 		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f->target.name));

@@ -1,5 +1,6 @@
 #include "fleet/answer_private.h"
 
+#include "base/fit.h"
 #include "base/os.h"
 
 #include <math.h>
@@ -345,6 +346,8 @@ static int report(struct fleet *f, struct err *err)
 		put_functions(f, &functions, &s);
 		rc = put_outliers(f, &functions, &s, err);
 	}
+	if (!rc && f->o->output)
+		rc = fleet_put_page(f, &totals, err);
 	grid_free(&totals);
 	grid_free(&functions);
 	spread_free(&s);
@@ -439,14 +442,19 @@ int fleet_run(const struct options *o, struct err *err)
 		;
 	if (i == COUNT_OF(verbs))
 		return err_set(err, ERR_USAGE, "fleet: list, top, report, diff or schema?");
+	if (o->output && (verbs[i].run != report || o->json))
+		return err_set(err, ERR_USAGE, "fleet: --output is for the page of `fleet report`");
 	sheet_init(&f.sheet, o);
+	f.sheet.color &= !o->output;
+	if (o->output)
+		f.sheet.columns = FIT_ALL;
 	rc = open_fleet(&f, err);
 	if (!rc)
 		rc = verbs[i].run(&f, err);
 	if (!rc && !f.sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f.target.name));
-	if (!rc)
+	if (!rc && !o->output)
 		rc = sheet_print(&f.sheet, err);
 	sheet_free(&f.sheet);
 	database_close(&f.db);

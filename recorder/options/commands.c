@@ -330,6 +330,7 @@ const struct command_info command_table[COMMANDS] = {
 "recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery -d recorder\n"
 "recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
 "recorder fleet top --at postgresql://reader@db.example/recorder --service checkout\n"
+"recorder fleet report --at clickhouse://ch.example/recorder --since 1d -o fleet.html\n"
 "recorder fleet diff --at clickhouse://ch.example/recorder --version 2.1 --against 2.0\n"
 "recorder fleet diff --at clickhouse://ch.example/recorder --since 1d --against 7d\n",
 	},

@@ -493,12 +493,12 @@ const struct option_info option_table[] = {
 	 "How events are printed; xml is that of PerfView's DumpEventsAsXml.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(EVENTS), FIELD(format)},
 	{"output", "FILE", "Write to this file; - is standard output. A suffix .gz packs it.",
-	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(output)},
+	 OPTION_TEXT, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN) | IN(FLEET), FIELD(output)},
 	{"output", "FILE", "The new store.", OPTION_TEXT, GROUP_OUTPUT, IN(SALVAGE), FIELD(output)},
 	{"force", NULL,
 	 "Replace the file if it exists. With run --heap --process: probe malloc, which takes "
 	 "0.5 us longer then, in all programs that share its file.",
-	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN), FIELD(force)},
+	 OPTION_BOOL, GROUP_OUTPUT, IN(EXPORT) | IN(DIFF) | IN(RUN) | IN(FLEET), FIELD(force)},
 	{"all", "DIR",
 	 "Write the usual formats into this directory, as incident-ID.SUFFIX; make it if "
 	 "necessary.",

@@ -274,7 +274,7 @@ void fleet_incidents(struct fleet_query *q)
 void fleet_totals(struct fleet_query *q)
 {
 	buf_puts(&q->out, "SELECT count(*), count(DISTINCT host), sum(until_ns - from_ns), "
-		 "sum(samples), sum(lost)");
+		 "sum(samples), sum(lost), min(from_ns), max(until_ns)");
 	put_incidents(q, q->filter);
 }
 
@@ -360,4 +360,13 @@ void fleet_hosts(struct fleet_query *q)
 		 "(SELECT series, sum(weight) AS weight");
 	put_samples(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s) AS u GROUP BY host ORDER BY host", series(q));
+}
+
+void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes)
+{
+	buf_printf(&q->out, "SELECT host, bucket, sum(weight) FROM (SELECT series, "
+		   "%s(minute, %" PRIu32 ") AS bucket, sum(weight) AS weight",
+		   q->clickhouse ? "intDiv" : "div", bucket_minutes);
+	put_samples(q, q->filter);
+	buf_printf(&q->out, " GROUP BY series, bucket)%s GROUP BY host, bucket", series(q));
 }

@@ -46,7 +46,7 @@ struct fleet_query {
 
 /* uuid, host, rule, reason, signature, trigger_ns, from_ns, until_ns, samples, lost; by time */
 void fleet_incidents(struct fleet_query *q);
-/* incidents, hosts, ns that their windows last, samples, lost */
+/* incidents, hosts, ns that their windows last, samples, lost, least from_ns, last until_ns */
 void fleet_totals(struct fleet_query *q);
 /* rule, signature, incidents, hosts, first trigger_ns, last trigger_ns */
 void fleet_signatures(struct fleet_query *q);
@@ -63,3 +63,5 @@ void fleet_functions(struct fleet_query *q, bool by_self, double per, double bas
 void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n);
 /* host, ns that its windows last, weight */
 void fleet_hosts(struct fleet_query *q);
+/* host, minutes since 1970 / bucket_minutes, weight */
+void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes);

@@ -101,8 +101,8 @@ static int set_history(struct target *t, const char *value, struct err *err)
 		return err_set(err, ERR_USAGE, "History: a peer has a history of its own");
 	if (!duration_parse(value, &s) || s != (uint32_t)s || s < HISTORY_S_MIN ||
 	    s > HISTORY_S_MAX)
-		return err_set(err, ERR_USAGE, "History=%.60s: how long is an interval? %us to %us, "
-			       "such as 60s", value, HISTORY_S_MIN, HISTORY_S_MAX);
+		return err_set(err, ERR_USAGE, "History=%.60s: how long is an interval? %us to "
+			       "%us, such as 60s", value, HISTORY_S_MIN, HISTORY_S_MAX);
 	t->history_s = (uint32_t)s;
 	return 0;
 }

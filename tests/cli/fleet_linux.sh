@@ -99,6 +99,15 @@ questions()
 	check "${what}_has_nothing_of_a_week_before" expect_exit 3 \
 		fleet diff --since 1d --against 1w
 	check "${what}_knows_what_is_no_time" expect_exit 2 fleet diff --since 1d --against 7x
+	fleet report -o "$what.html"
+	check "${what}_has_a_page_with_a_lane_for_each_host" \
+		[ "$(grep -c 'class="lane"' "$what.html")" = 5 ]
+	check "${what}_has_a_mark_for_each_incident" \
+		[ "$(grep -c '<rect class="mark"' "$what.html")" = "$(in_fleet | wc -l)" ]
+	check "${what}_has_the_time_of_each_host" diff \
+		<(sed -n 's/^<.svg><i>\(.*\) s<.*/\1/p' "$what.html") \
+		<(for n in $everyone; do own "$n" | awk '{ n += $2 } END { printf "%.1f\n", n / 1e3 }'
+		done)
 	# The history, apart from incidents; it may be sent in two rounds, or again.
 	for n in 1 2; do
 		"$RECORDER" ship --store "web$n.db" --to "$url;History=10m" 2>>ship.err
