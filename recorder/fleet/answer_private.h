@@ -32,10 +32,15 @@ struct fleet {
 	struct database db;
 	struct fleet_filter filter, base;
 	enum stream stream;
+	struct buf fold_days, folds;         /* of struct fleet_query */
 };
 
 /* A question about f->filter. */
 struct fleet_query fleet_question(const struct fleet *f);
+/* Look which days are summed up. */
+void fleet_find_folds(struct fleet *f);
+/* Sum up days of ClickHouse that are over. */
+int fleet_fold_days(struct fleet *f, struct err *err);
 /* Takes the query's text. */
 int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
 	      struct err *err);

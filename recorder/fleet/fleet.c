@@ -431,7 +431,8 @@ int fleet_run(const struct options *o, struct err *err)
 	static const struct {
 		const char *name;
 		int (*run)(struct fleet *f, struct err *err);
-	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", fleet_diff}};
+	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", fleet_diff},
+		     {"fold", fleet_fold_days}};
 	struct fleet f = {.o = o};
 	unsigned i;
 	int rc;
@@ -441,7 +442,7 @@ int fleet_run(const struct options *o, struct err *err)
 	for (i = 0; i < COUNT_OF(verbs) && (!o->pattern || strcmp(o->pattern, verbs[i].name)); i++)
 		;
 	if (i == COUNT_OF(verbs))
-		return err_set(err, ERR_USAGE, "fleet: list, top, report, diff or schema?");
+		return err_set(err, ERR_USAGE, "fleet: list, top, report, diff, fold or schema?");
 	if (o->output && (verbs[i].run != report || o->json))
 		return err_set(err, ERR_USAGE, "fleet: --output is for the page of `fleet report`");
 	sheet_init(&f.sheet, o);
@@ -450,6 +451,8 @@ int fleet_run(const struct options *o, struct err *err)
 		f.sheet.columns = FIT_ALL;
 	rc = open_fleet(&f, err);
 	if (!rc)
+		fleet_find_folds(&f);
+	if (!rc)
 		rc = verbs[i].run(&f, err);
 	if (!rc && !f.sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
@@ -457,6 +460,8 @@ int fleet_run(const struct options *o, struct err *err)
 	if (!rc && !o->output)
 		rc = sheet_print(&f.sheet, err);
 	sheet_free(&f.sheet);
+	buf_free(&f.folds);
+	buf_free(&f.fold_days);
 	database_close(&f.db);
 	net_close(f.net);
 	target_free(&f.target);

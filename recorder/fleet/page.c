@@ -98,9 +98,9 @@ static void put_bars(const struct fleet *f, const struct lanes *l, const char *h
 		if (strcmp(text_at(&l->parts, i, 0), host) != 0)
 			continue;
 		os_time_text((uint64_t)at_ns, time);
-		buf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>",
-			   x, 26 - height, place(l, at_ns + bucket_ns) - x, height);
-		buf_printf(out, "%.10s %.5s: ", time, time + 11);
+		buf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
+			   "<title>%.10s %.5s: ", x, 26 - height, place(l, at_ns + bucket_ns) - x,
+			   height, time, time + 11);
 		put_weight(f, number_at(&l->parts, i, 2), out);
 		buf_puts(out, "</title></rect>\n");
 	}

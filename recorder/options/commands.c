@@ -318,7 +318,7 @@ const struct command_info command_table[COMMANDS] = {
 "recorder ship --all --since 2d --to 'https://user.example/in;Format=pprof'\n",
 	},
 	[CMD_FLEET] = {
-		"fleet", OPERAND_PATTERN, "list|top|report|diff|schema",
+		"fleet", OPERAND_PATTERN, "list|top|report|diff|fold|schema",
 		"ask a database about the incidents of all machines",
 		.about =
 "Asks ClickHouse or PostgreSQL, where `ship` has put them; `schema` prints the statements that\n"

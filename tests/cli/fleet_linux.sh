@@ -23,7 +23,7 @@ expect of_a_cluster_each_server_has_its_part 0 \
 expect a_question_needs_a_database 2 'which database' fleet list
 expect a_bucket_is_none 2 'a bucket is no database' fleet list --at s3://evidence/prod
 expect nor_is_a_profiler 2 'is no database' fleet list --at otlp+http://127.0.0.1:1
-expect what_fleet_does_not_know_is_told 2 'list, top, report, diff or schema' fleet frobnicate
+expect what_fleet_does_not_know_is_told 2 'list, top, report, diff, fold or schema' fleet frobnicate
 expect a_password_in_a_url_is_refused 2 'must hold no password' fleet list \
 	--at postgresql://me:s3cret@db/fleet
 expect a_metric_that_is_not_sent_is_told 2 'these are: cpu, ' fleet top --metric event \
@@ -106,7 +106,8 @@ questions()
 		[ "$(grep -c '<rect class="mark"' "$what.html")" = "$(in_fleet | wc -l)" ]
 	check "${what}_has_the_time_of_each_host" diff \
 		<(sed -n 's/^<.svg><i>\(.*\) s<.*/\1/p' "$what.html") \
-		<(for n in $everyone; do own "$n" | awk '{ n += $2 } END { printf "%.1f\n", n / 1e3 }'
+		<(for n in $everyone; do
+			own "$n" | awk '{ n += $2 } END { printf "%.1f\n", n / 1e3 }'
 		done)
 	# The history, apart from incidents; it may be sent in two rounds, or again.
 	for n in 1 2; do
@@ -220,6 +221,10 @@ clickhouse()
 		fleet list --at "$url"
 	tables fleet
 	questions clickhouse
+	expect days_that_are_over_are_summed_up 0 '^2026-01-02: 20 incidents' fleet fold --at "$url"
+	check with_the_same_answers diff <(own $everyone) <(there)
+	check of_a_host_and_of_a_version_too diff <(own web4 web5) <(there --version 2.0)
+	expect once_only 0 'summed up already' fleet fold --at "$url"
 
 	# What an upload that was cut has left counts for nobody.
 	"$BUILD/programs/store_fixture" cut2.db
@@ -242,6 +247,10 @@ clickhouse()
 		signature, recorder_version, trigger_ns, from_ns, until_ns, samples, lost
 		FROM recorder_incidents" | sql
 	check twice_there_counts_once diff <(own $everyone cut2) <(there)
+	expect a_day_that_has_one_more_is_summed_up_again 0 '^2026-01-02: 24 incidents' \
+		fleet fold --at "$url"
+	echo "ALTER TABLE recorder_samples DROP PARTITION '2026-01-02'" | sql
+	check its_sums_alone_are_read diff <(own $everyone cut2) <(there)
 	check no_secret_is_in_stores_and_messages expect_exit 1 \
 		grep -r t0ps3cret web1.db ship.err err out
 }
