@@ -80,6 +80,7 @@ int fleet_fold_days(struct fleet *f, struct err *err)
 	if (!rc)
 		rc = fold_some(f, err);
 	if (!rc && !f->sheet.out.len)
-		sheet_put(&f->sheet, SHEET_PLAIN, "All days that are over are summed up already.\n");
+		sheet_put(&f->sheet, SHEET_PLAIN, "All days that are over are summed up "
+			  "already.\n");
 	return rc;
 }

@@ -2,7 +2,7 @@
 # The questions of `recorder fleet` in ClickHouse: a hundred hosts, 20 services and 20,000 stacks,
 # and as many rows of samples of the last ten days as asked for, made by the engine itself. Prints
 # for each question how long it took, and the CPU time of the server, which other load hardly
-# changes: on a quiet machine with N CPUs it takes about an Nth of that. Then again after fleet fold.
+# changes: on a quiet machine with N CPUs it takes about an Nth of that. Then the same after fold.
 #
 #   tests/bench/fleet.sh [MILLIONS]      of rows (100): some 1 GB of disk
 . "$(dirname "$0")/../support/cli.sh"
@@ -38,7 +38,8 @@ EOF
 sql <<-EOF
 	INSERT INTO recorder_incidents (day, uuid, batch, host, rule, reason, signature,
 		recorder_version, trigger_ns, from_ns, until_ns, samples, lost)
-	SELECT today() - 1 - intDiv(number * 10, $incidents), toString(number), toInt64(intDiv(cityHash64(number), 2)),
+	SELECT today() - 1 - intDiv(number * 10, $incidents), toString(number),
+		toInt64(intDiv(cityHash64(number), 2)),
 		concat('host', toString(number % 100)), 'CPU', 'busy',
 		concat('signature', toString(number % 50)), '1', t, t - 60000000000, t, 20000, 0
 	FROM (SELECT number, toInt64(toUnixTimestamp(toDateTime(today()))) * 1000000000 -
