@@ -4,7 +4,7 @@
 # for each question how long it took, and the CPU time of the server, which other load hardly
 # changes: on a quiet machine with N CPUs it takes about an Nth of that. Then the same after fold.
 #
-#   tests/bench/fleet.sh [MILLIONS]      of rows (100): some 1 GB of disk
+#   tests/bench/fleet.sh [MILLIONS]      of rows (100): some 1 GB of disk.
 . "$(dirname "$0")/../support/cli.sh"
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 . "$TOP/tests/support/clickhouse.sh"

@@ -60,7 +60,8 @@ there=$(echo "SELECT sum(samples) FROM recorder_samples WHERE $counted" | sql)
 echo "samples: $there there, $((HOSTS * samples)) in the stores"
 echo "intervals: $(echo 'SELECT count(), count(DISTINCT uuid), count(DISTINCT host)
 	FROM recorder_incidents' | sql) rows, uuids, hosts;" \
-	"$(for ((i = 0; i < HOSTS; i++)); do sqlite3 "host$i.db" 'SELECT sent FROM ship_past'; done |
-	awk '{ n += $1 } END { print n }') noted as sent"
+	"$(for ((i = 0; i < HOSTS; i++)); do
+		sqlite3 "host$i.db" 'SELECT sent FROM ship_past'
+	done | awk '{ n += $1 } END { print n }') noted as sent"
 [ "$there" = $((HOSTS * samples)) ] || { echo "not each sample is there once"; exit 1; }
 "$RECORDER" fleet top --history --at "$to" | head -4
