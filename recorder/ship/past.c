@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ROUND_S 10u                          /* how often the history is written */
 #define MISSED_NS (15 * NS_PER_SEC)          /* shorter gaps are between two rounds */
 
 static uint64_t begin_of(const struct history_file *f)
@@ -61,10 +62,12 @@ int past_next(const char *store_path, const struct ship_past *past, uint64_t len
 	from_ns = f->number == at.file ? at.next_wall_ns : begin_of(f);
 	until_ns = (from_ns / length_ns + 1) * length_ns;
 	ready_ns = until_ns + PAST_MARGIN_NS;
-	if (!f->locked || now_ns > ready_ns + PAST_QUIET_NS) {
+	if (!f->locked) {
 		until_ns = until_ns < end_of(f) ? until_ns : end_of(f);
 	} else if (end_of(f) < ready_ns) {
-		*wait_s = ready_ns > now_ns ? (uint32_t)((ready_ns - now_ns) / NS_PER_SEC) + 1 : 5;
+		*wait_s = ROUND_S;
+		if (ready_ns > now_ns)
+			*wait_s += (uint32_t)((ready_ns - now_ns) / NS_PER_SEC);
 		rc = ERR_NOT_FOUND;
 	}
 	if (!rc)

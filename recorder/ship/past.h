@@ -3,7 +3,7 @@
  * were an incident whose rule is "history". Intervals end at whole multiples of their length, UTC,
  * and where a file of the history does: only so is each sample in one of them, whatever was done to
  * the wall clock in between. One is ready when its file is complete, or written beyond it, with the
- * names of its functions; or nothing has come for PAST_QUIET_NS.
+ * names of its functions.
  *
  * The history is the spool: what leaves it before it was sent is counted, and said.
  */
@@ -13,7 +13,6 @@
 #include "store/store.h"
 
 #define PAST_MARGIN_NS (12 * NS_PER_SEC)     /* a round of the history and a moment */
-#define PAST_QUIET_NS (600 * NS_PER_SEC)
 
 struct past_interval {
 	uint64_t from_ns, until_ns;          /* wall clock, until_ns left out */

@@ -323,6 +323,9 @@ static void tell_missed(struct round *r, struct lane *l, const struct past_inter
 	put_what(NULL, &missed, &what);
 	tell(r, true, l, buf_text(&what), "is not sent: it was deleted before, or there was none");
 	buf_free(&what);
+	l->past.file = i->file;
+	l->past.next_wall_ns = i->from_ns;
+	l->past.parts = 0;
 }
 
 /* The next interval of the history. ERR_NOT_FOUND, without a sentence: none is ready. */
@@ -330,7 +333,7 @@ static int send_interval(struct round *r, struct lane *l, struct err *err)
 {
 	struct progress at = {.store = r->store, .target = buf_text(&l->target.name),
 			      .past = &l->past};
-	struct parcel p = {.keep = keep_progress, .ctx = &at, .parts = l->past.parts};
+	struct parcel p = {.keep = keep_progress, .ctx = &at};
 	struct past_interval interval;
 	struct incident in = {0};
 	struct err why = {0};
@@ -351,6 +354,7 @@ static int send_interval(struct round *r, struct lane *l, struct err *err)
 	loaded = past_load(r->cfg->store_path, &l->past, &interval, &in, &why);
 	p.in = &in;
 	p.head = &in.head;
+	p.parts = l->past.parts;
 	rc = send_parcel(r, l, &p, &interval, loaded, &why, err);
 	incident_free(&in);
 	return rc;
