@@ -346,6 +346,9 @@ static int send_interval(struct round *r, struct lane *l, struct err *err)
 		rc = os_random(chance, sizeof(chance), err);
 		snprintf(l->past.series, sizeof(l->past.series), "%016" PRIx64 "%016" PRIx64,
 			 chance[0], chance[1]);
+		/* Kept before anything is sent: after a kill it must be the same. */
+		if (!rc)
+			rc = store_ship_note_past(r->store, at.target, &l->past, NULL, 0, err);
 	}
 	if (rc)
 		return rc;

@@ -12,7 +12,7 @@ started=
 end() { for pid in $started; do kill "$pid" 2>/dev/null; done; wait; }
 trap end EXIT
 mkdir taken
-FATE=ctr5hcctt5rc timeout 600 python3 "$TOP/tests/support/ship_server.py" taken >port &
+FATE=hctr5hcctt5rc timeout 600 python3 "$TOP/tests/support/ship_server.py" taken >port &
 started="$started $!"
 wait_for 10 test -s port
 url=http://127.0.0.1:$(cat port)
@@ -58,6 +58,15 @@ fi
 
 # ---- a server that fails, a sender that is killed ------------------------------------------------
 
+to="$url/chaos/;Format=folded;History=10m"
+"$RECORDER" ship --store h.db --to "$to" 2>/dev/null &
+sender=$!
+started="$started $sender"
+check a_first_interval_is_being_sent wait_for 30 grep -q '^hang' taken/log
+kill -9 "$sender"
+wait "$sender" 2>/dev/null
+check its_name_will_be_the_same [ "$(sqlite3 h.db \
+	"SELECT length(series) FROM ship_past WHERE target LIKE '%chaos%'")" = 32 ]
 again=0
 to="$url/chaos/;Format=folded;History=10m;RetrySec=1;StallSec=2"
 until "$RECORDER" ship --store h.db --to "$to" >>chaos.out 2>&1 ||
