@@ -74,7 +74,7 @@ uses_http     := base model store export engine
 uses_ship     := base model net store export
 uses_screen   := base model
 uses_listing  := base model triggers source export analysis options
-uses_fleet    := base model net ship listing options
+uses_fleet    := base model net export ship listing options
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped dump
 uses_cli      += list analysis options engine http ship screen listing stackfile fleet
 

@@ -157,6 +157,9 @@ int history_keep(const char *store_path, const struct history_keep *keep, int64_
 #define HISTORY_SAMPLES_MAX 40000000u
 int history_load(const char *store_path, uint64_t from_ns, uint64_t to_ns, uint64_t trigger_ns,
 		 struct incident *out, struct err *err);
+/* The same of one file, whose clocks alone say what the time was; the trigger is at from_ns. */
+int history_load_of_file(const char *store_path, uint32_t number, uint64_t from_ns, uint64_t to_ns,
+			 struct incident *out, struct err *err);
 /* Its events only, without their stacks, from as many samples as there are. */
 int history_load_events(const char *store_path, uint64_t from_ns, uint64_t to_ns,
 			struct incident *out, struct err *err);

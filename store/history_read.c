@@ -42,6 +42,7 @@ static void drop_far_files(struct history_files *f, uint64_t from_ns, uint64_t t
 struct window {
 	uint64_t from_ns, to_ns;             /* of the wall clock */
 	bool events_only;
+	uint32_t number;                     /* of the only file that counts; 0 = all */
 	struct history_files files;          /* those that overlap it */
 };
 
@@ -183,7 +184,7 @@ static int load_file(const struct window *w, uint32_t i, struct incident *in, ui
 		     struct err *err)
 {
 	const struct history_file *f = &w->files.all[i], *last = &w->files.all[w->files.n - 1];
-	int64_t shift = shift_of(same_clock(f, last) ? last : f), id = 0;
+	int64_t shift = shift_of(!w->number && same_clock(f, last) ? last : f), id = 0;
 	struct history_file now = {0};
 	struct ids segments = {0};
 	struct store *s = NULL;
@@ -467,6 +468,8 @@ static int load_all(const struct window *w, struct incident *in, struct err *err
 	int rc = 0;
 
 	for (i = 0; !rc && i < w->files.n; i++) {
+		if (w->number && w->files.all[i].number != w->number)
+			continue;
 		rc = load_file(w, i, in, &samples, err);
 		if (rc == ERR_FORMAT && w->files.n > 1)
 			rc = 0;              /* the other files are evidence all the same */
@@ -509,6 +512,14 @@ int history_load(const char *store_path, uint64_t from_ns, uint64_t to_ns, uint6
 	struct window w = {.from_ns = from_ns, .to_ns = to_ns};
 
 	return load_window(store_path, &w, trigger_ns, out, err);
+}
+
+int history_load_of_file(const char *store_path, uint32_t number, uint64_t from_ns, uint64_t to_ns,
+			 struct incident *out, struct err *err)
+{
+	struct window w = {.from_ns = from_ns, .to_ns = to_ns, .number = number};
+
+	return load_window(store_path, &w, from_ns, out, err);
 }
 
 int history_load_events(const char *store_path, uint64_t from_ns, uint64_t to_ns,

@@ -1,7 +1,8 @@
 /*
  * What was sent where: a row for each incident and target, which stays when the incident has left
- * the store, and a row without uuid for the target itself. The table is made when somebody sends
- * something for the first time; others than `recorder ship` do not look at it.
+ * the store, and a row without uuid for the target itself. ship_past has a row for each target that
+ * the history is sent to. The tables are made when somebody sends something for the first time;
+ * others than `recorder ship` do not look at them.
  */
 #include "store/store_private.h"
 
@@ -36,6 +37,7 @@ static int make_table(struct store *s, struct err *err)
 struct ship_work {
 	const char *target;
 	const struct ship_note *note;
+	const struct ship_past *past;
 	uint64_t wall_ns;
 	uint32_t *lost;
 };
@@ -133,6 +135,20 @@ int store_ship_keep(struct store *s, const char *target, const char *uuid, uint3
 }
 
 /* The target's own row counts the failures in a row. */
+static int note_target(struct store *s, const struct ship_work *w, struct err *err)
+{
+	const struct ship_note *n = w->note;
+	bool failed = n->state == SHIP_WAITING;
+
+	return db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, due_wall_ns,"
+		      " answer) VALUES(?1, '', 'target', ?2, ?3, ?4, ?5)"
+		      " ON CONFLICT(target, uuid) DO UPDATE SET tries=(tries + 1) * ?2, wall_ns=?3,"
+		      " due_wall_ns=?4, answer=coalesce(?5, CASE WHEN ?2 THEN answer END)",
+		      ARGS(arg_text(w->target), arg_int(failed), arg_u64(w->wall_ns),
+			   arg_u64(failed ? n->due_wall_ns : 0),
+			   arg_text(n->state == SHIP_SENT ? NULL : n->answer)), err);
+}
+
 static int note(struct store *s, void *arg, struct err *err)
 {
 	const struct ship_work *w = arg;
@@ -147,15 +163,7 @@ static int note(struct store *s, void *arg, struct err *err)
 			     arg_text(n->sha256), arg_text(n->answer),
 			     arg_int(failed ? n->parts : 0)), err);
 
-	if (rc)
-		return rc;
-	return db_run(s, "INSERT INTO ship(target, uuid, state, tries, wall_ns, due_wall_ns,"
-		      " answer) VALUES(?1, '', 'target', ?2, ?3, ?4, ?5)"
-		      " ON CONFLICT(target, uuid) DO UPDATE SET tries=(tries + 1) * ?2, wall_ns=?3,"
-		      " due_wall_ns=?4, answer=coalesce(?5, CASE WHEN ?2 THEN answer END)",
-		      ARGS(arg_text(w->target), arg_int(failed), arg_u64(w->wall_ns),
-			   arg_u64(failed ? n->due_wall_ns : 0),
-			   arg_text(n->state == SHIP_SENT ? NULL : n->answer)), err);
+	return rc ? rc : note_target(s, w, err);
 }
 
 int store_ship_note(struct store *s, const char *target, const struct ship_note *n,
@@ -190,4 +198,65 @@ int store_ship_state(struct store *s, const char *target, struct ship_state *out
 	snprintf(out->answer, sizeof(out->answer), "%s", answer ? answer : "");
 	query_reset(&q);
 	return 0;
+}
+
+/* ---- the history ----------------------------------------------------------------------------- */
+
+static int make_past_table(struct store *s, struct err *err)
+{
+	return db_exec(s, "CREATE TABLE IF NOT EXISTS ship_past(target TEXT PRIMARY KEY,"
+		       " series TEXT NOT NULL, next_wall_ns INTEGER NOT NULL,"
+		       " file INTEGER NOT NULL, parts INTEGER NOT NULL, sent INTEGER NOT NULL,"
+		       " refused INTEGER NOT NULL, lost INTEGER NOT NULL) WITHOUT ROWID", err);
+}
+
+int store_ship_past(struct store *s, const char *target, struct ship_past *out, struct err *err)
+{
+	int64_t there = 0;
+	int rc = db_int(s, "SELECT count(*) FROM sqlite_schema WHERE name='ship_past'", NO_ARGS,
+			&there, err);
+	struct query q;
+	const char *series;
+
+	*out = (struct ship_past){0};
+	if (rc || !there)
+		return rc;
+	q = db_query(s, "SELECT series, next_wall_ns, file, parts, sent, refused, lost"
+		     " FROM ship_past WHERE target=?", ARGS(arg_text(target)), err);
+	rc = query_step(&q);
+	if (rc <= 0)
+		return rc;
+	series = column_text(&q, 0);
+	snprintf(out->series, sizeof(out->series), "%s", series ? series : "");
+	out->next_wall_ns = column_u64(&q, 1);
+	out->file = (uint32_t)column_int(&q, 2);
+	out->parts = (uint32_t)column_int(&q, 3);
+	out->sent = column_u64(&q, 4);
+	out->refused = column_u64(&q, 5);
+	out->lost = column_u64(&q, 6);
+	query_reset(&q);
+	return 0;
+}
+
+static int note_past(struct store *s, void *arg, struct err *err)
+{
+	const struct ship_work *w = arg;
+	const struct ship_past *p = w->past;
+	int rc = make_past_table(s, err);
+
+	if (!rc)
+		rc = db_run(s, "INSERT OR REPLACE INTO ship_past(target, series, next_wall_ns,"
+			    " file, parts, sent, refused, lost) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+			    ARGS(arg_text(w->target), arg_text(p->series),
+				 arg_u64(p->next_wall_ns), arg_int(p->file), arg_int(p->parts),
+				 arg_u64(p->sent), arg_u64(p->refused), arg_u64(p->lost)), err);
+	return rc || !w->note ? rc : note_target(s, w, err);
+}
+
+int store_ship_note_past(struct store *s, const char *target, const struct ship_past *past,
+			 const struct ship_note *n, uint64_t wall_ns, struct err *err)
+{
+	struct ship_work w = {.target = target, .past = past, .note = n, .wall_ns = wall_ns};
+
+	return db_transact(s, TX_DURABLE, note_past, &w, err);
 }

@@ -275,3 +275,17 @@ int store_ship_note(struct store *s, const char *target, const struct ship_note 
 		    uint64_t wall_ns, struct err *err);
 /* After store_ship_look(). */
 int store_ship_state(struct store *s, const char *target, struct ship_state *out, struct err *err);
+
+/* How far the history has been sent to a target: in order, so one moment says it. */
+struct ship_past {
+	uint32_t file;                       /* number of the history's; 0 = nothing yet */
+	uint64_t next_wall_ns;               /* by its clock: all before is done */
+	char series[33];                     /* chance: of it are the uuids of its intervals */
+	uint32_t parts;                      /* of the next interval, how many were sent */
+	uint64_t sent, refused, lost;        /* intervals */
+};
+/* All 0: nothing was noted. */
+int store_ship_past(struct store *s, const char *target, struct ship_past *out, struct err *err);
+/* n: what came of it, for the target's own row; or NULL. It is on the disk when this returns. */
+int store_ship_note_past(struct store *s, const char *target, const struct ship_past *past,
+			 const struct ship_note *n, uint64_t wall_ns, struct err *err);

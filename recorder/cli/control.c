@@ -153,6 +153,13 @@ static void put_targets(struct sheet *p, struct json_value ship)
 		if (number(t, "lost") > 0)
 			buf_printf(&text, ", %.0f deleted before they were sent",
 				   number(t, "lost"));
+		if (number(t, "history_lost") > 0)
+			buf_printf(&text, ", %.0f intervals of the history deleted before",
+				   number(t, "history_lost"));
+		if (json_member(t, "history_until").at) {
+			buf_puts(&text, ", the history until ");
+			json_put_text(json_member(t, "history_until"), &text);
+		}
 		if (number(t, "failures") > 0 || number(t, "refused") > 0) {
 			buf_puts(&text, "; ");
 			json_put_text(json_member(t, "said"), &text);

@@ -54,7 +54,9 @@ uint64_t count_at(const struct grid *g, uint32_t row, uint32_t column)
 struct fleet_query fleet_question(const struct fleet *f)
 {
 	return (struct fleet_query){.clickhouse = f->db.clickhouse, .filter = &f->filter,
-				    .rows = f->o->rows};
+				    .rows = f->o->rows,
+				    .folds = f->folds.len ? f->folds.data : NULL,
+				    .fold_days = f->folds.len ? f->fold_days.data : NULL};
 }
 
 int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
@@ -199,7 +201,7 @@ int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err)
 	int rc;
 
 	fleet_totals(&q);
-	rc = fleet_ask(f, &q, 5, g, err);
+	rc = fleet_ask(f, &q, 7, g, err);
 	if (!rc && (!grid_rows(g) || !count_at(g, 0, 0)))
 		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f->target.name));

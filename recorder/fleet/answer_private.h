@@ -32,14 +32,19 @@ struct fleet {
 	struct database db;
 	struct fleet_filter filter, base;
 	enum stream stream;
+	struct buf fold_days, folds;         /* of struct fleet_query */
 };
 
 /* A question about f->filter. */
 struct fleet_query fleet_question(const struct fleet *f);
+/* Look which days are summed up. */
+void fleet_find_folds(struct fleet *f);
+/* Sum up days of ClickHouse that are over. */
+int fleet_fold_days(struct fleet *f, struct err *err);
 /* Takes the query's text. */
 int fleet_ask(struct fleet *f, struct fleet_query *q, uint32_t ncolumns, struct grid *out,
 	      struct err *err);
-/* Incidents, hosts, ns, samples, lost of f->filter. ERR_NOT_FOUND where there is nothing. */
+/* The columns of fleet_totals(), of f->filter. ERR_NOT_FOUND where there is nothing. */
 int fleet_ask_totals(struct fleet *f, struct grid *g, struct err *err);
 
 /* What each host has of each function: values[function * nhosts + host]. */
@@ -58,3 +63,5 @@ double median_and_spread(struct spread *s, const double *values, double *spread)
 uint32_t hosts_with(const struct spread *s, uint32_t name);
 
 int fleet_diff(struct fleet *f, struct err *err);
+/* Write what is in the sheet and lanes of the hosts into o->output, as HTML. */
+int fleet_put_page(struct fleet *f, const struct grid *totals, struct err *err);

@@ -1,5 +1,6 @@
 #include "fleet/answer_private.h"
 
+#include "base/fit.h"
 #include "base/os.h"
 
 #include <math.h>
@@ -150,8 +151,10 @@ static void put_totals(struct fleet *f, const struct grid *g, double whole)
 		sheet_close(p);
 		return;
 	}
-	sheet_line(p, "Fleet", SHEET_PLAIN, "%s incidents of %s hosts, windows of %s in all",
-		   text_count(count_at(g, 0, 0), text[0]), text_count(count_at(g, 0, 1), text[1]),
+	sheet_line(p, "Fleet", SHEET_PLAIN, "%s %s of %s hosts, windows of %s in all",
+		   text_count(count_at(g, 0, 0), text[0]),
+		   f->filter.history ? "intervals of the history" : "incidents",
+		   text_count(count_at(g, 0, 1), text[1]),
 		   text_seconds(number_at(g, 0, 2) / 1e9, text[2]));
 	sheet_line(p, "Samples", count_at(g, 0, 4) ? SHEET_LOSS : SHEET_PLAIN, "%s, %s lost",
 		   text_count(count_at(g, 0, 3), text[0]), text_count(count_at(g, 0, 4), text[1]));
@@ -343,6 +346,8 @@ static int report(struct fleet *f, struct err *err)
 		put_functions(f, &functions, &s);
 		rc = put_outliers(f, &functions, &s, err);
 	}
+	if (!rc && f->o->output)
+		rc = fleet_put_page(f, &totals, err);
 	grid_free(&totals);
 	grid_free(&functions);
 	spread_free(&s);
@@ -396,6 +401,7 @@ static int open_fleet(struct fleet *f, struct err *err)
 	f->filter = (struct fleet_filter){
 		.host = o->host, .service = o->home[HOME_SERVICE], .release = o->release,
 		.rule = o->rule_text, .metric = stream_metrics[f->stream].name,
+		.history = o->history,
 	};
 	if (o->last_ns != OPTION_NO_TIME)
 		f->filter.from_wall_ns = os_wall_ns() - (uint64_t)o->last_ns;
@@ -425,7 +431,8 @@ int fleet_run(const struct options *o, struct err *err)
 	static const struct {
 		const char *name;
 		int (*run)(struct fleet *f, struct err *err);
-	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", fleet_diff}};
+	} verbs[] = {{"list", list}, {"top", top}, {"report", report}, {"diff", fleet_diff},
+		     {"fold", fleet_fold_days}};
 	struct fleet f = {.o = o};
 	unsigned i;
 	int rc;
@@ -435,17 +442,26 @@ int fleet_run(const struct options *o, struct err *err)
 	for (i = 0; i < COUNT_OF(verbs) && (!o->pattern || strcmp(o->pattern, verbs[i].name)); i++)
 		;
 	if (i == COUNT_OF(verbs))
-		return err_set(err, ERR_USAGE, "fleet: list, top, report, diff or schema?");
+		return err_set(err, ERR_USAGE, "fleet: list, top, report, diff, fold or schema?");
+	if (o->output && (verbs[i].run != report || o->json))
+		return err_set(err, ERR_USAGE, "fleet: --output is for the page of `fleet report`");
 	sheet_init(&f.sheet, o);
+	f.sheet.color &= !o->output;
+	if (o->output)
+		f.sheet.columns = FIT_ALL;
 	rc = open_fleet(&f, err);
+	if (!rc)
+		fleet_find_folds(&f);
 	if (!rc)
 		rc = verbs[i].run(&f, err);
 	if (!rc && !f.sheet.out.len)
 		rc = err_set(err, ERR_NOT_FOUND, "no incident in %s matches",
 			     buf_text(&f.target.name));
-	if (!rc)
+	if (!rc && !o->output)
 		rc = sheet_print(&f.sheet, err);
 	sheet_free(&f.sheet);
+	buf_free(&f.folds);
+	buf_free(&f.fold_days);
 	database_close(&f.db);
 	net_close(f.net);
 	target_free(&f.target);

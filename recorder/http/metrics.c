@@ -256,6 +256,10 @@ void metrics_put(struct json_value status, bool open_metrics, struct buf *out)
 		 "target", "target", "refused", open_metrics, out);
 	put_each(ship, "recorder_ship_lost_total", "Incidents that were deleted before.", "target",
 		 "target", "lost", open_metrics, out);
+	put_each(ship, "recorder_ship_history_sent_total", "Intervals of the history sent.",
+		 "target", "target", "history_sent", open_metrics, out);
+	put_each(ship, "recorder_ship_history_lost_total", "Those that were deleted before.",
+		 "target", "target", "history_lost", open_metrics, out);
 	put_each(ship, "recorder_ship_failures", "Failures in a row.", "target", "target",
 		 "failures", open_metrics, out);
 	put_each(rules, "recorder_rule_value", "What the rule sees now.", "rule", "rule", "value",

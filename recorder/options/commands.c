@@ -318,7 +318,7 @@ const struct command_info command_table[COMMANDS] = {
 "recorder ship --all --since 2d --to 'https://user.example/in;Format=pprof'\n",
 	},
 	[CMD_FLEET] = {
-		"fleet", OPERAND_PATTERN, "list|top|report|diff|schema",
+		"fleet", OPERAND_PATTERN, "list|top|report|diff|fold|schema",
 		"ask a database about the incidents of all machines",
 		.about =
 "Asks ClickHouse or PostgreSQL, where `ship` has put them; `schema` prints the statements that\n"
@@ -330,6 +330,7 @@ const struct command_info command_table[COMMANDS] = {
 "recorder fleet schema --clickhouse --ttl-days 30 | clickhouse-client --multiquery -d recorder\n"
 "recorder fleet list --at clickhouse://ch.example/recorder --since 2d --rule GC\n"
 "recorder fleet top --at postgresql://reader@db.example/recorder --service checkout\n"
+"recorder fleet report --at clickhouse://ch.example/recorder --since 1d -o fleet.html\n"
 "recorder fleet diff --at clickhouse://ch.example/recorder --version 2.1 --against 2.0\n"
 "recorder fleet diff --at clickhouse://ch.example/recorder --since 1d --against 7d\n",
 	},

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "store/history.h"
 
 #include <inttypes.h>
 
@@ -26,6 +27,10 @@ static const struct table {
 	 "day Date, batch Int64, series Int64, minute Int32, stack Int64, samples Int64, "
 	 "weight Int64",
 	 "MergeTree", "(series, minute, stack)", "batch", true},
+	{"recorder_days", "day Date, fold Int64, series Int64, stack Int64, samples Int64, "
+	 "weight Int64", "MergeTree", "(series, stack)", "series", true},
+	{"recorder_folds", "day Date, fold Int64, history UInt8, incidents Int64", "MergeTree",
+	 "(day, fold)", "fold", true},
 };
 
 static void put_clickhouse(const struct fleet_schema *s, const struct table *t, struct buf *out)
@@ -185,6 +190,7 @@ static void put_incident_filter(struct fleet_query *q, const struct fleet_filter
 	if (f->until_wall_ns)
 		buf_printf(&q->out, " AND trigger_ns < %" PRIu64, f->until_wall_ns);
 	put_equal(q, "host", f->host);
+	buf_printf(&q->out, " AND rule %s '" HISTORY_RULE "'", f->history ? "=" : "<>");
 	if (!f->rule)
 		return;
 	buf_puts(&q->out, " AND (");
@@ -221,6 +227,39 @@ static void put_samples(struct fleet_query *q, const struct fleet_filter *f)
 	put_day(q, f);
 	put_batches(q, f);
 	put_series(q, f);
+}
+
+/* " AND day > ..." and "< ...": of the days that a filter takes whole. */
+static void put_whole_days(struct fleet_query *q, const struct fleet_filter *f)
+{
+	char time[OS_TIME_TEXT_BYTES];
+
+	if (f->from_wall_ns) {
+		os_time_text(f->from_wall_ns, time);
+		buf_printf(&q->out, " AND day > '%.10s'", time);
+	}
+	if (f->until_wall_ns) {
+		os_time_text(f->until_wall_ns, time);
+		buf_printf(&q->out, " AND day < '%.10s'", time);
+	}
+}
+
+/* The same as put_samples() for series, stack, samples and weight: of whole days their sums. */
+static void put_sums(struct fleet_query *q, const struct fleet_filter *f)
+{
+	if (!q->fold_days || f->rule) {
+		put_samples(q, f);
+		return;
+	}
+	buf_puts(&q->out, " FROM (SELECT series, stack, samples, weight");
+	put_samples(q, f);
+	buf_printf(&q->out, " AND NOT (day IN (%s)", q->fold_days);
+	put_whole_days(q, f);
+	buf_printf(&q->out, ") UNION ALL SELECT series, stack, samples, weight FROM recorder_days "
+		   "WHERE fold IN (%s)", q->folds);
+	put_whole_days(q, f);
+	put_series(q, f);
+	buf_puts(&q->out, ") WHERE 1 = 1");
 }
 
 /* FROM and WHERE of incidents; of a service or release those that sampled it. */
@@ -272,7 +311,7 @@ void fleet_incidents(struct fleet_query *q)
 void fleet_totals(struct fleet_query *q)
 {
 	buf_puts(&q->out, "SELECT count(*), count(DISTINCT host), sum(until_ns - from_ns), "
-		 "sum(samples), sum(lost)");
+		 "sum(samples), sum(lost), min(from_ns), max(until_ns)");
 	put_incidents(q, q->filter);
 }
 
@@ -290,7 +329,7 @@ void fleet_services(struct fleet_query *q)
 	buf_puts(&q->out, "SELECT service, version, count(DISTINCT host) AS hosts, sum(weight) AS "
 		 "all_weight, sum(samples) FROM (SELECT series, sum(weight) AS weight, "
 		 "sum(samples) AS samples");
-	put_samples(q, q->filter);
+	put_sums(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s GROUP BY service, version ORDER BY all_weight "
 		   "DESC, service, version LIMIT %" PRIu32, series(q), q->rows);
 }
@@ -306,12 +345,12 @@ void fleet_functions(struct fleet_query *q, bool by_self, double per, double bas
 		   "base FROM (SELECT stack, sum(test) AS test, sum(base) AS base FROM ("
 		   "SELECT stack, sum(weight) AS test, sum(weight) - sum(weight) AS base",
 		   each_name(q));
-	put_samples(q, q->filter);
+	put_sums(q, q->filter);
 	buf_puts(&q->out, " GROUP BY stack");
 	if (q->base) {
 		buf_puts(&q->out, " UNION ALL SELECT stack, sum(weight) - sum(weight) AS test, "
 			 "sum(weight) AS base");
-		put_samples(q, q->base);
+		put_sums(q, q->base);
 		buf_puts(&q->out, " GROUP BY stack");
 	}
 	buf_printf(&q->out, ") AS both_sides GROUP BY stack)%s) AS f GROUP BY name) AS g "
@@ -337,7 +376,7 @@ void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n)
 	buf_printf(&q->out, "SELECT name, host, sum(CASE WHEN name = leaf THEN weight ELSE 0 END), "
 		   "sum(weight) FROM (SELECT name, leaf, series, weight FROM (SELECT %s, series, "
 		   "weight FROM (SELECT stack, series, sum(weight) AS weight", each_name(q));
-	put_samples(q, q->filter);
+	put_sums(q, q->filter);
 	buf_printf(&q->out, " AND stack %s (SELECT stack FROM recorder_stacks WHERE ", in(q));
 	buf_puts(&q->out, q->clickhouse ? "hasAny(frames, [" : "frames && ARRAY[");
 	buf_put(&q->out, buf_text(&list.out), list.out.len);
@@ -356,6 +395,52 @@ void fleet_hosts(struct fleet_query *q)
 	put_incidents(q, q->filter);
 	buf_puts(&q->out, ") AS i UNION ALL SELECT host, weight - weight AS ns, weight FROM "
 		 "(SELECT series, sum(weight) AS weight");
-	put_samples(q, q->filter);
+	put_sums(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s) AS u GROUP BY host ORDER BY host", series(q));
+}
+
+void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes)
+{
+	buf_printf(&q->out, "SELECT host, bucket, sum(weight) FROM (SELECT series, "
+		   "%s(minute, %" PRIu32 ") AS bucket, sum(weight) AS weight",
+		   q->clickhouse ? "intDiv" : "div", bucket_minutes);
+	put_samples(q, q->filter);
+	buf_printf(&q->out, " GROUP BY series, bucket)%s GROUP BY host, bucket", series(q));
+}
+
+/* ---- days that are summed up ----------------------------------------------------------------- */
+
+void fleet_ask_folds(struct fleet_query *q)
+{
+	bool history = q->filter->history;
+
+	buf_printf(&q->out, "SELECT day, max(fold) FROM recorder_folds ALL INNER JOIN (SELECT day, "
+		   "count(DISTINCT uuid) AS now FROM recorder_incidents WHERE rule %s '"
+		   HISTORY_RULE "' GROUP BY day) USING (day) WHERE history = %d AND incidents = "
+		   "now GROUP BY day ORDER BY day", history ? "=" : "<>", history);
+}
+
+void fleet_ask_days(struct fleet_query *q)
+{
+	buf_printf(&q->out, "SELECT day, count(DISTINCT uuid) FROM recorder_incidents WHERE rule "
+		   "%s '" HISTORY_RULE "' AND day < today() GROUP BY day ORDER BY day",
+		   q->filter->history ? "=" : "<>");
+}
+
+void fleet_fold(struct fleet_query *q, const char *day, int64_t fold)
+{
+	const char *is = q->filter->history ? "=" : "<>";
+
+	buf_printf(&q->out, "INSERT INTO recorder_days (day, fold, series, stack, samples, weight) "
+		   "SELECT toDate('%.10s'), toInt64(%" PRId64 "), series, stack, sum(samples), "
+		   "sum(weight) FROM recorder_samples WHERE day = '%.10s' AND batch GLOBAL IN "
+		   "(SELECT min(batch) FROM recorder_incidents WHERE day = '%.10s' AND rule %s '"
+		   HISTORY_RULE "' GROUP BY uuid) GROUP BY series, stack", day, fold, day, day, is);
+}
+
+void fleet_fold_counts(struct fleet_query *q, const char *day, int64_t fold, uint64_t incidents)
+{
+	buf_printf(&q->out, "INSERT INTO recorder_folds (day, fold, history, incidents) VALUES "
+		   "('%.10s', %" PRId64 ", %d, %" PRIu64 ")", day, fold, q->filter->history,
+		   incidents);
 }

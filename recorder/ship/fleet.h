@@ -6,6 +6,8 @@
  *	recorder_series      number -> host, service, version, metric
  *	recorder_stacks      number -> names of frames, leaf first
  *	recorder_samples     samples and weight of a batch by series, minute and stack
+ *	recorder_days        ClickHouse: the same of a day by series and stack: fleet_fold()
+ *	recorder_folds       which of these count: of a day whose incidents are still as many
  *
  * Numbers are the first 63 bits of a SHA-256 of what they stand for, so that no machine has to ask
  * for them. day is the UTC day of the trigger: what is removed, is removed by it.
@@ -32,6 +34,7 @@ struct fleet_filter {
 	const char *host, *service, *release;
 	const char *rule;                    /* part of a rule or of what it said */
 	const char *metric;                  /* "cpu" */
+	bool history;                        /* intervals of it, in place of incidents */
 	uint64_t from_wall_ns, until_wall_ns;        /* triggers, until_wall_ns left out */
 };
 
@@ -40,12 +43,13 @@ struct fleet_query {
 	bool clickhouse;
 	const struct fleet_filter *filter, *base;    /* base: only where a function says so */
 	uint32_t rows;
+	const char *fold_days, *folds;       /* "'2026-11-28', ...", "17, ..."; NULL = none */
 	struct buf out;
 };
 
 /* uuid, host, rule, reason, signature, trigger_ns, from_ns, until_ns, samples, lost; by time */
 void fleet_incidents(struct fleet_query *q);
-/* incidents, hosts, ns that their windows last, samples, lost */
+/* incidents, hosts, ns that their windows last, samples, lost, least from_ns, last until_ns */
 void fleet_totals(struct fleet_query *q);
 /* rule, signature, incidents, hosts, first trigger_ns, last trigger_ns */
 void fleet_signatures(struct fleet_query *q);
@@ -62,3 +66,16 @@ void fleet_functions(struct fleet_query *q, bool by_self, double per, double bas
 void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n);
 /* host, ns that its windows last, weight */
 void fleet_hosts(struct fleet_query *q);
+/* host, minutes since 1970 / bucket_minutes, weight */
+void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes);
+
+/*
+ * Days summed up, of incidents or of the history (filter->history), so that questions to whole days
+ * read far fewer rows. ClickHouse only. A fold counts while its day has as many incidents as then:
+ * one that comes later makes questions read the day's own rows again, until it is folded anew.
+ */
+void fleet_ask_folds(struct fleet_query *q);         /* day, fold: those that count */
+void fleet_ask_days(struct fleet_query *q);          /* day, incidents: those that are over */
+void fleet_fold(struct fleet_query *q, const char *day, int64_t fold);
+/* After it: now it counts. */
+void fleet_fold_counts(struct fleet_query *q, const char *day, int64_t fold, uint64_t incidents);

@@ -3,10 +3,11 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "net/postgresql.h"
-#include "ship/target.h"
-#include "store/store.h"
+#include "ship/past.h"
+#include "store/history.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@
 struct lane {
 	struct target target;
 	struct ship_state before;
+	struct ship_past past;               /* with ;History= */
+	uint32_t past_wait_s;                /* until more of it is ready */
 	bool done, failed;
 	uint64_t refused;
 };
@@ -38,24 +41,20 @@ struct round {
 
 /* ---- one incident ---------------------------------------------------------------------------- */
 
-static int export_file(struct round *r, const struct target *t, int64_t id, struct err *err)
+static int export_file(struct round *r, const struct target *t, const struct incident *in,
+		       struct err *err)
 {
 	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true,
 					 .top = 10};
-	struct incident in = {0};
 	struct out *out = NULL;
-	int rc = store_load(r->store, id, &in, err);
+	int rc = out_open(r->file.data, false, &out, err);
 
+	if (rc)
+		return rc;
+	rc = t->exporter->write(in, &options, out, err);
 	if (!rc)
-		rc = out_open(r->file.data, false, &out, err);
-	if (!rc) {
-		rc = t->exporter->write(&in, &options, out, err);
-		if (rc)
-			out_abandon(out);
-		else
-			rc = out_close(out, err);
-	}
-	incident_free(&in);
+		return out_close(out, err);
+	out_abandon(out);
 	return rc;
 }
 
@@ -70,7 +69,7 @@ static int make_parcel(struct round *r, const struct target *t, struct parcel *p
 	target_put_name(t, head, &p->name);
 	rc = buf_check(&p->name, "a name", err);
 	if (!rc)
-		rc = t->exporter ? export_file(r, t, head->id, err)
+		rc = p->in ? export_file(r, t, p->in, err)
 				 : store_copy_to_file(r->store, head->id, r->file.data, err);
 	if (!rc)
 		rc = os_open(r->file.data, OS_READ_PLAIN, &p->file, err);
@@ -81,24 +80,21 @@ static int make_parcel(struct round *r, const struct target *t, struct parcel *p
 	return rc ? rc : sha256_file(p->file, 0, p->bytes, p->sha256, err);
 }
 
-static int load_incident(struct round *r, int64_t id, struct incident *in, struct parcel *p,
-			 struct err *err)
-{
-	p->in = in;
-	return store_load(r->store, id, in, err);
-}
-
-/* How far an incident that goes in parts has come. */
+/* How far something that goes in parts has come. */
 struct progress {
 	struct store *store;
 	const char *target, *uuid;
+	struct ship_past *past;              /* an interval of the history; or NULL */
 };
 
 static int keep_progress(void *ctx, uint32_t parts, struct err *err)
 {
 	const struct progress *at = ctx;
 
-	return store_ship_keep(at->store, at->target, at->uuid, parts, err);
+	if (!at->past)
+		return store_ship_keep(at->store, at->target, at->uuid, parts, err);
+	at->past->parts = parts;
+	return store_ship_note_past(at->store, at->target, at->past, NULL, 0, err);
 }
 
 static bool is_passing(int status)
@@ -168,9 +164,39 @@ static void add_remark(struct round *r, const struct parcel *p, uint64_t now_ns)
 	buf_free(&line);
 }
 
-/* What came of it, in the store and in the log. rc: of sending. */
+static void put_what(const struct incident_head *head, const struct past_interval *interval,
+		     struct buf *out)
+{
+	char from[OS_TIME_TEXT_BYTES], until[OS_TIME_TEXT_BYTES];
+
+	if (!interval) {
+		buf_printf(out, "incident %" PRId64 " ", head->id);
+		return;
+	}
+	os_time_text(interval->from_ns, from);
+	os_time_text(interval->until_ns, until);
+	buf_printf(out, "the history from %.19sZ to %.19sZ ", from, until);
+}
+
+static int note_interval(struct round *r, struct lane *l, const struct past_interval *interval,
+			 const struct ship_note *note, uint64_t now_ns, struct err *err)
+{
+	struct ship_past *past = &l->past;
+
+	past->parts = note->state == SHIP_WAITING ? note->parts : 0;
+	past->sent += note->state == SHIP_SENT;
+	past->refused += note->state == SHIP_REFUSED;
+	if (note->state != SHIP_WAITING) {
+		past->file = interval->file;
+		past->next_wall_ns = interval->until_ns;
+	}
+	return store_ship_note_past(r->store, buf_text(&l->target.name), past, note, now_ns, err);
+}
+
+/* What came of it, in the store and in the log. rc: of sending. interval: or NULL */
 static int conclude(struct round *r, struct lane *l, const struct parcel *p,
-		    const struct net_answer *a, int rc, const struct err *why, struct err *err)
+		    const struct past_interval *interval, const struct net_answer *a, int rc,
+		    const struct err *why, struct err *err)
 {
 	struct ship_note note = {.uuid = p->head->uuid, .parts = p->parts,
 				 .sha256 = *p->sha256 ? p->sha256 : NULL};
@@ -178,7 +204,7 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 	struct buf said = {0}, what = {0};
 	int noted;
 
-	buf_printf(&what, "incident %" PRId64 " ", p->head->id);
+	put_what(p->head, interval, &what);
 	if (p->left) {
 		note.state = SHIP_LEFT;
 	} else if (!rc && a->status / 100 == 2) {
@@ -200,7 +226,8 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 		note.due_wall_ns = now + seconds * NS_PER_SEC;
 		l->failed = l->done = true;
 	}
-	noted = store_ship_note(r->store, buf_text(&l->target.name), &note, now, err);
+	noted = interval ? note_interval(r, l, interval, &note, now, err)
+			 : store_ship_note(r->store, buf_text(&l->target.name), &note, now, err);
 	if (note.state == SHIP_REFUSED) {
 		l->refused++;
 		buf_puts(&what, "is refused: ");
@@ -219,7 +246,7 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 			buf_printf(&what, "is kept there, too: %s", buf_text(&p->remark));
 		else if (l->target.kind->database)
 			buf_printf(&what, "is sent, %" PRIu32 " rows", p->rows);
-		else if (p->in)
+		else if (l->target.kind->profiler)
 			buf_printf(&what, "is sent as %" PRIu32 " profiles", p->parts);
 		else
 			buf_printf(&what, "is sent, %" PRIu64 " KB", (p->bytes + 1023) / 1024);
@@ -238,37 +265,101 @@ static int conclude(struct round *r, struct lane *l, const struct parcel *p,
 	return noted;
 }
 
+/* p: it is loaded; p->in is NULL for kinds that need no more than its head. */
+static int send_parcel(struct round *r, struct lane *l, struct parcel *p,
+		       const struct past_interval *interval, int loaded, struct err *why,
+		       struct err *err)
+{
+	const struct target_kind *kind = l->target.kind;
+	struct net_answer a = {.status = 0};
+	int rc = loaded;
+
+	if (!rc && !kind->profiler && !kind->database && !kind->peer)
+		rc = make_parcel(r, &l->target, p, why);
+	if (!rc)
+		rc = kind->send(&l->target, r->net, p, &a, why);
+	rc = rc == ERR_MEMORY ? err_set(err, ERR_MEMORY, "%s", why->text)
+			      : conclude(r, l, p, interval, &a, rc, why, err);
+	os_close(p->file);
+	buf_free(&p->remark);
+	buf_free(&p->name);
+	net_answer_free(&a);
+	return rc;
+}
+
 static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err)
 {
+	const struct target *t = &l->target;
 	struct incident_head head = {0};
-	struct progress at = {.store = r->store, .target = buf_text(&l->target.name)};
+	struct progress at = {.store = r->store, .target = buf_text(&t->name)};
 	struct parcel p = {.keep = keep_progress, .ctx = &at, .head = &head,
 			   .asked = r->has_asked};
 	struct incident in = {0};
-	struct net_answer a = {.status = 0};
 	struct err why = {0};
-	int rc = store_head(r->store, id, &head, err);
+	int loaded = 0, rc = store_head(r->store, id, &head, err);
 
 	at.uuid = head.uuid;
 	if (!rc)
 		rc = store_ship_parts(r->store, at.target, at.uuid, &p.parts, err);
 	if (!rc) {
-		const struct target_kind *kind = l->target.kind;
-		int sent = kind->profiler || kind->database
-				   ? load_incident(r, id, &in, &p, &why)
-			   : kind->peer ? 0 : make_parcel(r, &l->target, &p, &why);
-
-		if (!sent)
-			sent = l->target.kind->send(&l->target, r->net, &p, &a, &why);
-		rc = sent == ERR_MEMORY ? err_set(err, ERR_MEMORY, "%s", why.text)
-					: conclude(r, l, &p, &a, sent, &why, err);
+		if (t->kind->profiler || t->kind->database || t->exporter) {
+			p.in = &in;
+			loaded = store_load(r->store, id, &in, &why);
+		}
+		rc = send_parcel(r, l, &p, NULL, loaded, &why, err);
 	}
-	os_close(p.file);
-	buf_free(&p.remark);
-	buf_free(&p.name);
-	net_answer_free(&a);
 	incident_free(&in);
 	incident_head_free(&head);
+	return rc;
+}
+
+/* Nobody can send it any more. */
+static void tell_missed(struct round *r, struct lane *l, const struct past_interval *i)
+{
+	const struct past_interval missed = {i->missed_from_ns, i->from_ns, 0, 0};
+	struct buf what = {0};
+
+	l->past.lost += (missed.until_ns - missed.from_ns) / NS_PER_SEC / l->target.history_s;
+	put_what(NULL, &missed, &what);
+	tell(r, true, l, buf_text(&what), "is not sent: it was deleted before, or there was none");
+	buf_free(&what);
+	l->past.file = i->file;
+	l->past.next_wall_ns = i->from_ns;
+	l->past.parts = 0;
+}
+
+/* The next interval of the history. ERR_NOT_FOUND, without a sentence: none is ready. */
+static int send_interval(struct round *r, struct lane *l, struct err *err)
+{
+	struct progress at = {.store = r->store, .target = buf_text(&l->target.name),
+			      .past = &l->past};
+	struct parcel p = {.keep = keep_progress, .ctx = &at};
+	struct past_interval interval;
+	struct incident in = {0};
+	struct err why = {0};
+	uint64_t chance[2];
+	int loaded, rc = past_next(r->cfg->store_path, &l->past,
+				   l->target.history_s * NS_PER_SEC, os_wall_ns(), &interval,
+				   &l->past_wait_s, err);
+
+	if (!rc && !*l->past.series) {
+		rc = os_random(chance, sizeof(chance), err);
+		snprintf(l->past.series, sizeof(l->past.series), "%016" PRIx64 "%016" PRIx64,
+			 chance[0], chance[1]);
+		/* Kept before anything is sent: after a kill it must be the same. */
+		if (!rc)
+			rc = store_ship_note_past(r->store, at.target, &l->past, NULL, 0, err);
+	}
+	if (rc)
+		return rc;
+	if (interval.missed_from_ns)
+		tell_missed(r, l, &interval);
+	loaded = past_load(r->cfg->store_path, &l->past, &interval, &in, &why);
+	p.in = &in;
+	p.head = &in.head;
+	p.parts = l->past.parts;
+	rc = send_parcel(r, l, &p, &interval, loaded, &why, err);
+	incident_free(&in);
 	return rc;
 }
 
@@ -312,6 +403,8 @@ static int prepare_lane(struct round *r, struct lane *l, struct err *err)
 
 	if (!rc)
 		rc = store_ship_state(r->store, name, &l->before, err);
+	if (!rc)
+		rc = store_ship_past(r->store, name, &l->past, err);
 	if (rc)
 		return rc;
 	if (lost) {
@@ -328,9 +421,12 @@ static int prepare_lane(struct round *r, struct lane *l, struct err *err)
 
 static void put_lane(const struct lane *l, const struct ship_state *is, struct json *j)
 {
-	uint64_t now = os_wall_ns();
-	bool waits = is->n[SHIP_WAITING] != 0;
+	uint64_t now = os_wall_ns(), due_s = 1;
 
+	if (is->due_wall_ns > now)
+		due_s = (is->due_wall_ns - now) / NS_PER_SEC + 1;
+	else if (!is->n[SHIP_WAITING])
+		due_s = l->past_wait_s;
 	json_open(j, '{');
 	json_key_str(j, "target", buf_text(&l->target.name));
 	json_key_uint(j, "queued", is->n[SHIP_WAITING]);
@@ -338,9 +434,17 @@ static void put_lane(const struct lane *l, const struct ship_state *is, struct j
 	json_key_uint(j, "refused", is->n[SHIP_REFUSED]);
 	json_key_uint(j, "lost", is->n[SHIP_LOST]);
 	json_key_uint(j, "failures", is->failures);
-	if (waits)
-		json_key_uint(j, "next_s", is->due_wall_ns > now
-				     ? (is->due_wall_ns - now) / NS_PER_SEC + 1 : 1);
+	if (is->n[SHIP_WAITING] || l->target.history_s)
+		json_key_uint(j, "next_s", due_s ? due_s : 1);
+	if (l->target.history_s) {
+		char until[OS_TIME_TEXT_BYTES];
+
+		os_time_text(l->past.next_wall_ns, until);
+		json_key_uint(j, "history_sent", l->past.sent);
+		json_key_uint(j, "history_refused", l->past.refused);
+		json_key_uint(j, "history_lost", l->past.lost);
+		json_key_str(j, "history_until", l->past.file ? until : "");
+	}
 	json_key_str(j, "said", is->answer);
 	json_close(j, '}');
 }
@@ -362,7 +466,7 @@ static int put_status(struct round *r, struct buf *out, struct err *err)
 	return rc ? rc : buf_check(out, "the state of shipping", err);
 }
 
-/* One incident for each target in turns: one that hangs does not hold up the others for long. */
+/* One thing for each target in turns: one that hangs does not hold up the others for long. */
 static int take_turns(struct round *r, struct err *err)
 {
 	uint32_t turn, i, left = 1;
@@ -376,9 +480,13 @@ static int take_turns(struct round *r, struct err *err)
 			if (l->done)
 				continue;
 			rc = next_of(r, l, turn, &id, err);
-			l->done |= rc == ERR_NOT_FOUND;
 			if (!rc)
 				rc = send_one(r, l, id, err);
+			else if (rc == ERR_NOT_FOUND && !r->has_asked && l->target.history_s)
+				l->done = (rc = send_interval(r, l, err)) == ERR_NOT_FOUND ||
+					  l->failed;
+			else
+				l->done |= rc == ERR_NOT_FOUND;
 			if (rc == ERR_NOT_FOUND)     /* it was deleted meanwhile */
 				rc = 0;
 			left += !l->done;

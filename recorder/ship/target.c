@@ -1,6 +1,7 @@
 #include "ship/target.h"
 
 #include "base/array.h"
+#include "base/moment.h"
 #include "base/owned_file.h"
 #include "base/text.h"
 
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #define SECRETS_MAX 16384u
+#define HISTORY_S_MIN 10u
+#define HISTORY_S_MAX 600u
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
 
@@ -90,6 +93,20 @@ static int set_number(const char *key, const char *value, uint32_t *out, struct 
 	return 0;
 }
 
+static int set_history(struct target *t, const char *value, struct err *err)
+{
+	double s;
+
+	if (t->kind->peer)
+		return err_set(err, ERR_USAGE, "History: a peer has a history of its own");
+	if (!duration_parse(value, &s) || s != (uint32_t)s || s < HISTORY_S_MIN ||
+	    s > HISTORY_S_MAX)
+		return err_set(err, ERR_USAGE, "History=%.60s: how long is an interval? %us to "
+			       "%us, such as 60s", value, HISTORY_S_MIN, HISTORY_S_MAX);
+	t->history_s = (uint32_t)s;
+	return 0;
+}
+
 static int set_key(struct target *t, const char *key, const char *value, struct err *err)
 {
 	const struct {
@@ -113,6 +130,8 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 			: err_set(err, ERR_USAGE, "Format=%.60s: neither store nor a format of "
 				  "`recorder help export`", value);
 	}
+	if (text_same_fold(key, "History"))
+		return set_history(t, value, err);
 	for (i = 0; i < COUNT_OF(keys); i++) {
 		if (!text_same_fold(key, keys[i].name))
 			continue;
@@ -122,7 +141,8 @@ static int set_key(struct target *t, const char *key, const char *value, struct 
 		return 0;
 	}
 	return err_set(err, ERR_USAGE, "unknown key '%.60s'; there are Format, Auth, CA, Endpoint, "
-		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp, Version", key);
+		       "Region, KBps, StallSec, RetrySec, PartKB, Otlp, Version, "
+		       "History", key);
 }
 
 /* The host of a URL, after "user@" of a database. */
@@ -171,6 +191,9 @@ static int check(const struct target *t, struct err *err)
 	    (is_pg && strstr(host, "password=")))
 		return err_set(err, ERR_USAGE, "a URL must hold no password, which everybody sees "
 			       "in lists of processes: ;Auth=FILE names a file of mode 0600");
+	if (t->history_s && !t->kind->profiler && !t->kind->database && !t->exporter)
+		return err_set(err, ERR_USAGE, "%.200s: History= needs ;Format=, such as folded or "
+			       "pprof", buf_text(&t->name));
 	if (t->auth_file && text_starts_fold(t->url, "http://") && !target_is_local(t))
 		return err_set(err, ERR_USAGE, "%.200s: ;Auth= would be readable on the way: use "
 			       "https://", buf_text(&t->name));

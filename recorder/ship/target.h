@@ -62,6 +62,7 @@ struct target {
 	const char *url;                     /* http://... or s3://... */
 	const char *auth_file, *ca_file, *endpoint, *region, *otlp, *release;
 	uint32_t stall_s, kb_per_s, retry_s, part_kb;        /* 0 = as usual */
+	uint32_t history_s;                  /* it gets intervals of the history, too; 0 = not */
 	struct buf auth;                     /* lines of headers; secret */
 	struct s3 s3;
 };

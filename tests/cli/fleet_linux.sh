@@ -2,15 +2,13 @@
 # Incidents of several machines in PostgreSQL and ClickHouse, and questions to all of them: the
 # answers are those of the stores themselves, and each incident is there once, whatever was cut.
 . "$TOP/tests/support/cli.sh"
+. "$TOP/tests/support/clickhouse.sh"
 unset RECORDER_STORE RECORDER_CONFIG RECORDER_SHIP_AUTH http_proxy https_proxy PGHOST PGPORT \
 	PGUSER PGDATABASE PGPASSWORD PGSERVICE
 
-servers=$TOP/build/deps/servers
 started=
 end() { for pid in $started; do kill -9 "$pid" 2>/dev/null; done; wait; }
 trap end EXIT
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'; }
 fleet() { "$RECORDER" fleet "$@" --at "$url"; }
 
 # ---- what needs no server ------------------------------------------------------------------------
@@ -25,7 +23,7 @@ expect of_a_cluster_each_server_has_its_part 0 \
 expect a_question_needs_a_database 2 'which database' fleet list
 expect a_bucket_is_none 2 'a bucket is no database' fleet list --at s3://evidence/prod
 expect nor_is_a_profiler 2 'is no database' fleet list --at otlp+http://127.0.0.1:1
-expect what_fleet_does_not_know_is_told 2 'list, top, report, diff or schema' fleet frobnicate
+expect what_fleet_does_not_know_is_told 2 'list, top, report, diff, fold or schema' fleet frobnicate
 expect a_password_in_a_url_is_refused 2 'must hold no password' fleet list \
 	--at postgresql://me:s3cret@db/fleet
 expect a_metric_that_is_not_sent_is_told 2 'these are: cpu, ' fleet top --metric event \
@@ -41,6 +39,13 @@ for n in 1 2 3 4 5; do
 	"$BUILD/programs/store_fixture" "web$n.db" $([ $n -ge 4 ] && echo 1) ||
 		{ echo "not ok stores: none were made"; exit 0; }
 	sqlite3 "web$n.db" "UPDATE host SET name='web$n'"
+done
+# An hour of history of two machines: 36,000 samples of one CPU and 100 of another, 100 ms each.
+for n in 1 2; do
+	"$BUILD/programs/history_fixture" "web$n.db" 1 10 >/dev/null
+	for file in "web$n.db.history"/*.db; do
+		sqlite3 "$file" "UPDATE host SET name='web$n'"
+	done
 done
 # own HOST...: what the stores themselves say of their functions: name, own ns.
 own()
@@ -94,6 +99,27 @@ questions()
 	check "${what}_has_nothing_of_a_week_before" expect_exit 3 \
 		fleet diff --since 1d --against 1w
 	check "${what}_knows_what_is_no_time" expect_exit 2 fleet diff --since 1d --against 7x
+	fleet report -o "$what.html"
+	check "${what}_has_a_page_with_a_lane_for_each_host" \
+		[ "$(grep -c 'class="lane"' "$what.html")" = 5 ]
+	check "${what}_has_a_mark_for_each_incident" \
+		[ "$(grep -c '<rect class="mark"' "$what.html")" = "$(in_fleet | wc -l)" ]
+	check "${what}_has_the_time_of_each_host" diff \
+		<(sed -n 's/^<.svg><i>\(.*\) s<.*/\1/p' "$what.html") \
+		<(for n in $everyone; do
+			own "$n" | awk '{ n += $2 } END { printf "%.1f\n", n / 1e3 }'
+		done)
+	# The history, apart from incidents; it may be sent in two rounds, or again.
+	for n in 1 2; do
+		"$RECORDER" ship --store "web$n.db" --to "$url;History=10m" 2>>ship.err
+	done
+	check "${what}_still_says_so_beside_the_history" diff <(own $everyone) <(there)
+	check "${what}_has_the_history_of_both" diff <(there --history) \
+		<(printf '%s\n' 'nightly!burn 20000.0' 'steady!idle_along 7200000.0')
+	sqlite3 web1.db 'UPDATE ship_past SET next_wall_ns=0, file=0'
+	"$RECORDER" ship --store web1.db --to "$url;History=10m" 2>>ship.err
+	check "${what}_has_it_once_when_it_is_sent_again" diff <(there --history --host web1) \
+		<(printf '%s\n' 'nightly!burn 10000.0' 'steady!idle_along 3600000.0')
 	# 9.85 s of 33.483 s of each host, and nothing: without samples there is no version.
 	fleet diff --version 2.0 --against 0201020300000000 --json >report
 	check "${what}_compares_them" jq -se 'map(select(.name == "server!burn_alpha")) |
@@ -185,51 +211,20 @@ postgresql()
 
 clickhouse()
 {
-	local server http
-	server=$(command -v clickhouse-server /usr/sbin/clickhouse-server \
-		"$servers/usr/sbin/clickhouse-server" | head -1)
-	if ! [ "$server" ]; then
-		echo "skip fleet_clickhouse: no clickhouse-server (Debian's, by 'make deps')"
+	if ! clickhouse_start; then
+		echo "skip fleet_clickhouse: $clickhouse_why"
 		return
 	fi
-	http=$(port)
-	mkdir ch
-	cat >ch/config.xml <<-EOF
-		<yandex><logger><level>warning</level><console>1</console></logger>
-		<http_port>$http</http_port><tcp_port>$(port)</tcp_port>
-		<listen_host>127.0.0.1</listen_host><path>$PWD/ch/data/</path>
-		<tmp_path>$PWD/ch/tmp/</tmp_path><users_config>$PWD/ch/users.xml</users_config>
-		<default_profile>default</default_profile>
-		<default_database>default</default_database>
-		<mark_cache_size>5368709</mark_cache_size></yandex>
-	EOF
-	cat >ch/users.xml <<-EOF
-		<yandex><profiles><default></default></profiles><users><default>
-		<password>t0ps3cret</password><networks><ip>127.0.0.1</ip></networks>
-		<profile>default</profile><quota>default</quota></default></users>
-		<quotas><default></default></quotas></yandex>
-	EOF
-	(umask 077; printf 'X-ClickHouse-User: default\nX-ClickHouse-Key: t0ps3cret\n' >auth)
-	sql() { curl -sf -H 'X-ClickHouse-User: default' -H 'X-ClickHouse-Key: t0ps3cret' \
-		--data-binary @- "http://127.0.0.1:$http/?database=${1:-fleet}"; }
-	start_ch()
-	{
-		LD_LIBRARY_PATH=$servers/usr/lib/x86_64-linux-gnu \
-			"$server" --config-file="$PWD/ch/config.xml" >>ch.log 2>&1 &
-		ch=$!
-		started="$started $ch"
-		wait_for 60 eval 'echo "SELECT 1" | sql default'
-	}
-	start_ch || { echo "skip fleet_clickhouse: $(tail -1 ch.log)"; return; }
 	echo 'CREATE DATABASE fleet' | sql default
 	url="clickhouse+http://127.0.0.1:$http/fleet;Auth=auth"
 	expect no_tables_of_clickhouse_are_told 1 "doesn't exist.*fleet schema" \
 		fleet list --at "$url"
-	"$RECORDER" fleet schema --clickhouse | tr '\n' ' ' | sed 's/;/\n/g' |
-		while read -r statement; do
-			[ -z "$statement" ] || echo "$statement" | sql
-		done
+	tables fleet
 	questions clickhouse
+	expect days_that_are_over_are_summed_up 0 '^2026-01-02: 20 incidents' fleet fold --at "$url"
+	check with_the_same_answers diff <(own $everyone) <(there)
+	check of_a_host_and_of_a_version_too diff <(own web4 web5) <(there --version 2.0)
+	expect once_only 0 'summed up already' fleet fold --at "$url"
 
 	# What an upload that was cut has left counts for nobody.
 	"$BUILD/programs/store_fixture" cut2.db
@@ -243,7 +238,7 @@ clickhouse()
 	kill -9 "$ch"
 	wait "$ch" 2>/dev/null
 	expect a_dead_server_is_told 1 'not sent yet' ship --store cut2.db --to "$url;RetrySec=1"
-	start_ch
+	clickhouse_run
 	check it_is_sent_later wait_for 60 \
 		"$RECORDER" ship --store cut2.db --to "$url;RetrySec=1"
 	check each_once diff <(uuids $everyone cut2) <(in_fleet)
@@ -252,6 +247,10 @@ clickhouse()
 		signature, recorder_version, trigger_ns, from_ns, until_ns, samples, lost
 		FROM recorder_incidents" | sql
 	check twice_there_counts_once diff <(own $everyone cut2) <(there)
+	expect a_day_that_has_one_more_is_summed_up_again 0 '^2026-01-02: 24 incidents' \
+		fleet fold --at "$url"
+	echo "ALTER TABLE recorder_samples DROP PARTITION '2026-01-02'" | sql
+	check its_sums_alone_are_read diff <(own $everyone cut2) <(there)
 	check no_secret_is_in_stores_and_messages expect_exit 1 \
 		grep -r t0ps3cret web1.db ship.err err out
 }
