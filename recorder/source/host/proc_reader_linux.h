@@ -2,7 +2,7 @@
  * Reads memory of other processes for a thread that must not hang: a page of a process may lie in
  * a file whose server is gone. A job of a pool reads (base/pool.h); the caller waits for 20 ms at
  * most, and for 60 ms more, a tenth of the time, when the thread that reads is late. It is
- * SCHED_FIFO 1 where that is allowed (root, cap_sys_nice; not in recorder.service).
+ * SCHED_FIFO 1 where that is allowed (root, cap_sys_nice).
  *
  * One thread, the owner, calls these functions.
  */
