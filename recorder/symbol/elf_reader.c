@@ -30,7 +30,6 @@ struct elf_table {
 	uint64_t file_bytes, mtime_ns; /* of the mapped file */
 	bool is_saved;                /* `names` is the saved index, */
 	uint32_t checksum;            /* which has this checksum */
-	bool is_worth_saving;         /* once a frame has a name of it */
 	struct buf linked;            /* path of `names`, if found by a link or the symbol path */
 	struct elf_index *index;
 	bool is_dll;                  /* .NET: `index` has its methods */
@@ -276,8 +275,8 @@ static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 	if (elf_file_is_vdso(t->object))
 		return 0;
 	use_debug_file(t);
-	t->is_worth_saving = t->env->disk && t->object->key.build_id_bytes &&
-			     t->index->nentries >= SAVED_FUNCTIONS_MIN;
+	t->base.has_idle_work = t->env->disk && t->object->key.build_id_bytes &&
+				t->index->nentries >= SAVED_FUNCTIONS_MIN;
 	return 0;
 }
 
@@ -385,9 +384,6 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	if (!elf_offset(&t->head, function.vaddr, &start))
 		start = offset - (vaddr - function.vaddr);
 	*out = (struct symbol){.offset = start, .name = t->name};
-	/* Most of the libraries that a program maps never have a sample: they are not written. */
-	t->base.has_idle_work |= t->is_worth_saving;
-	t->is_worth_saving = false;
 	return true;
 }
 

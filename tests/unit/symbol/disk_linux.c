@@ -289,43 +289,30 @@ TEST(program_that_was_deleted_has_its_names_from_the_cache)
 	symbol_disk_close(disk);
 }
 
-/* What the worker has written in the end; wanted: of an object with a sample. */
-static uint64_t written_by_worker(struct symbol_env *env, const struct app *app, bool wanted)
+TEST(worker_writes_the_cache_when_it_has_nothing_else_to_do)
 {
+	struct symbol_env env = {0};
 	struct processes *processes;
 	struct symbols *symbols;
 	struct object *object;
 	struct frames *frames;
-	struct frame_ref ref;
-	unsigned i;
-	bool fresh;
-
-	assert_int_equal(frames_new(&frames, NULL), 0);
-	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, env, NULL, &symbols, NULL), 0);
-	object = objects_get(frames, &app->key, os_pid());
-	symbols_prefetch(symbols, object, os_pid());
-	ref = (struct frame_ref){.object = object, .offset = app->offset};
-	if (wanted)
-		symbols_want(symbols, frame_get(frames, frames_intern(frames, &ref, &fresh)));
-	for (i = 0; wanted && i < 1000 && !written(env->disk); i++)
-		os_sleep_ns(10 * NS_PER_MS);
-	assert_int_equal(written(env->disk), wanted);
-	symbols_close(symbols);
-	processes_free(processes);
-	frames_free(frames);
-	return written(env->disk);
-}
-
-TEST(worker_writes_what_had_a_sample_once_it_is_idle)
-{
-	struct symbol_env env = {0};
 	struct app app;
+	unsigned i;
 
 	read_app(make_app(5, ""), "function_7", &app);
 	env.disk = open_disk(1 << 20);
-	assert_int_equal(written_by_worker(&env, &app, false), 0);
-	assert_int_equal(written_by_worker(&env, &app, true), 1);
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	assert_int_equal(processes_new(&processes, NULL), 0);
+	assert_int_equal(symbols_open(frames, &env, NULL, &symbols, NULL), 0);
+	object = objects_get(frames, &app.key, os_pid());
+	symbols_prefetch(symbols, object, os_pid());
+	for (i = 0; i < 1000 && !written(env.disk); i++)
+		os_sleep_ns(10 * NS_PER_MS);
+	assert_int_equal(written(env.disk), 1);
+	symbols_close(symbols);
+	assert_int_equal(written(env.disk), 1);
+	processes_free(processes);
+	frames_free(frames);
 	symbol_disk_close(env.disk);
 }
 
@@ -424,7 +411,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_left_unfinished_goes_and_strange_files_stay, set_up),
 		cmocka_unit_test_setup(program_that_was_deleted_has_its_names_from_the_cache,
 				       set_up),
-		cmocka_unit_test_setup(worker_writes_what_had_a_sample_once_it_is_idle,
+		cmocka_unit_test_setup(worker_writes_the_cache_when_it_has_nothing_else_to_do,
 				       set_up),
 		cmocka_unit_test_setup(damaged_file_of_the_cache_is_ignored_and_written_anew,
 				       set_up),
