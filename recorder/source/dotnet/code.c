@@ -109,22 +109,55 @@ static struct dotnet_method *find_method(struct dotnet_code *c, uint64_t address
 	return i && covers(&c->methods[i - 1], address) ? &c->methods[i - 1] : NULL;
 }
 
+static uint32_t ngone_kept(const struct dotnet_code *c)
+{
+	return c->ngone < DOTNET_GONE_MAX ? (uint32_t)c->ngone : DOTNET_GONE_MAX;
+}
+
+/* Of the places, the first that starts above an address. */
+static uint32_t place_above(const struct dotnet_code *c, uint32_t n, uint64_t address)
+{
+	return sorted_upto(c->places, n, sizeof(*c->places), sizeof(c->places->start), address);
+}
+
+/* The next one that is gone has its slot; before it is in there. */
+static void set_place(struct dotnet_code *c, uint32_t at, const struct dotnet_method *m)
+{
+	uint32_t n = ngone_kept(c), i;
+
+	if (n == DOTNET_GONE_MAX) {
+		for (i = place_above(c, n, c->gone[at].start) - 1; c->places[i].at != at; i--)
+			;
+		n--;
+		memmove(&c->places[i], &c->places[i + 1], (n - i) * sizeof(*c->places));
+	}
+	i = place_above(c, n, m->start);
+	memmove(&c->places[i + 1], &c->places[i], (n - i) * sizeof(*c->places));
+	c->places[i] = (struct dotnet_gone_place){m->start, at};
+	c->gone_max_bytes = m->bytes > c->gone_max_bytes ? m->bytes : c->gone_max_bytes;
+}
+
 /* It is gone from a time on; samples before it may still be on their way. */
 static void retire(struct dotnet_code *c, struct dotnet_method *m, uint64_t time_ns)
 {
-	size_t bytes = DOTNET_GONE_MAX * sizeof(*c->gone);
+	size_t bytes = DOTNET_GONE_MAX * (sizeof(*c->gone) + sizeof(*c->places));
 	struct dotnet_method *to;
+	uint32_t at;
 
 	if (!c->gone && shares_take(c->shares, c->share, bytes)) {
-		c->gone = calloc(DOTNET_GONE_MAX, sizeof(*c->gone));
+		c->gone = calloc(1, bytes);
 		if (!c->gone)
 			shares_give_back(c->shares, c->share, bytes);
+		c->places = (void *)(c->gone + (c->gone ? DOTNET_GONE_MAX : 0));
 	}
 	if (!c->gone) {
 		forget_method(c, m);
 		return;
 	}
-	to = &c->gone[c->ngone++ % DOTNET_GONE_MAX];
+	at = (uint32_t)(c->ngone % DOTNET_GONE_MAX);
+	set_place(c, at, m);
+	c->ngone++;
+	to = &c->gone[at];
 	forget_method(c, to);
 	*to = *m;
 	to->until_ns = time_ns;
@@ -219,18 +252,25 @@ static uint32_t make_place(struct dotnet_code *c, uint64_t start, uint64_t end, 
 static struct dotnet_method *find_gone(struct dotnet_code *c, uint64_t address, uint64_t time_ns,
 				       bool *any)
 {
-	struct dotnet_method *m;
-	uint32_t i;
+	const uint32_t newest = (uint32_t)(c->ngone - 1);
+	struct dotnet_method *found = NULL;
+	uint32_t i, age, found_age = DOTNET_GONE_MAX;
 
 	*any = c->ngone > DOTNET_GONE_MAX;   /* those that went before are forgotten */
-	for (i = 0; (m = gone_at(c, i)) != NULL; i++) {
+	for (i = place_above(c, ngone_kept(c), address);
+	     i-- > 0 && address - c->places[i].start < c->gone_max_bytes;) {
+		struct dotnet_method *m = &c->gone[c->places[i].at];
+
 		if (!covers(m, address))
 			continue;
 		*any = true;
-		if (m->from_ns <= time_ns && time_ns < m->until_ns)
-			return m;
+		age = (newest - c->places[i].at) % DOTNET_GONE_MAX;
+		if (m->from_ns <= time_ns && time_ns < m->until_ns && age < found_age) {
+			found = m;
+			found_age = age;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 /* Of a dynamic method that was there before nothing may have been told: it was dropped before. */

@@ -39,6 +39,11 @@ struct dotnet_code {
 	uint32_t nsorted, n, room;
 	struct dotnet_method *gone;          /* the newest at (ngone - 1) % DOTNET_GONE_MAX */
 	uint64_t ngone;
+	struct dotnet_gone_place {
+		uint64_t start;              /* first: sorted_upto() */
+		uint32_t at;                 /* in `gone` */
+	} *places;                           /* of all in `gone`, sorted; behind it in its block */
+	uint32_t gone_max_bytes;             /* the longest that ever went */
 	uint64_t since_ns;                   /* when the runtime began to tell; 0 = not yet */
 	struct dotnet_module *modules;
 	uint32_t nmodules, modules_room;

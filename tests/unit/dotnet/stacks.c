@@ -570,6 +570,40 @@ TEST(a_thousand_methods_in_any_order_are_found)
 	is_named(&out[1], "!App.Thrower.M999");
 }
 
+static uint64_t start_of(unsigned i)
+{
+	return 0x1000 + i * 7 % 16 * 0x80;           /* half of one lies over half of the next */
+}
+
+/* Each is there for 500 ns, 1,000 ns after the one before. */
+TEST(of_five_thousand_methods_that_went_the_last_4096_are_known)
+{
+	static const unsigned asked[] = {904, 905, 2000, 4998, 4999};
+	char name[32];
+	unsigned i;
+
+	for (i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "M%u", i);
+		now_ns = 1000 + i * 1000u;
+		learn_method(143, start_of(i), name);
+		now_ns += 500;
+		learn_method(144, start_of(i), name);
+	}
+	for (i = 0; i < 5; i++) {
+		now_ns = 1000 + asked[i] * 1000u + 499;
+		frames_of(start_of(asked[i]) + 0x10, start_of(asked[i]) + 0xff, NULL);
+		snprintf(name, sizeof(name), "!App.Thrower.M%u", asked[i]);
+		is_named(&out[0], name);
+		is_named(&out[1], name);
+		now_ns += 1;
+		frames_of(start_of(asked[i]) + 0x10, start_of(asked[i]) + 0xff, NULL);
+		is_named(&out[0], "?");
+	}
+	now_ns = 1000 + 903 * 1000 + 100;
+	frames_of(start_of(903) + 0x10, start_of(903) + 0x10, NULL);
+	is_named(&out[0], "?");
+}
+
 static int count_stacks(void *ctx, const struct nettrace_event *event)
 {
 	*(unsigned *)ctx += event->meta->event_id == 80 && event->stack_bytes >= 16 &&
@@ -622,6 +656,7 @@ int main(void)
 		WITH_PROGRAM(a_rundown_that_does_not_come_is_asked_for_again),
 		WITH_PROGRAM(code_of_a_program_that_has_ended_is_known_for_a_while),
 		WITH_PROGRAM(a_thousand_methods_in_any_order_are_found),
+		WITH_PROGRAM(of_five_thousand_methods_that_went_the_last_4096_are_known),
 		cmocka_unit_test(exceptions_that_a_runtime_wrote_have_stacks),
 	};
 
