@@ -426,6 +426,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	if (perf_program_new(&c->program, &why))
 		log_line(asked.log, LOG_INFO, "samples copy stacks of a fixed size, and each one "
 			 "wakes a reader of Python frames: %s", why.text);
+	c->ask.has_program = c->program != NULL;
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));

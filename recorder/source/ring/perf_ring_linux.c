@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define LARGE_RECORD_BYTES 8192u            /* of a mapping, with a path of 4,096 bytes */
+#define FAST_HZ 1000u
+#define FAST_WAKE_BYTES 65536u              /* some 40 short samples */
 #define STACK_DEPTH_MAX 127u            /* kernel.perf_event_max_stack's default */
 
 int perf_event_fd(struct perf_event_attr *attr, unsigned cpu)
@@ -102,6 +104,9 @@ static int open_sampler(struct perf_ring *ring, struct perf_ask *ask)
 	attr.sample_freq = ask->freq_hz;
 	attr.exclude_idle = 1;
 	attr_stacks(&attr, ring, ask, ask->stack_kb);
+	/* Else thousands would come at once, from code that may be gone by then. */
+	if (ask->has_program && ask->freq_hz >= FAST_HZ)
+		attr.wakeup_watermark = FAST_WAKE_BYTES;
 	if (ask->peeked)
 		attr.wakeup_watermark = 1;
 	if (ask->cgroups)

@@ -53,6 +53,7 @@ struct perf_ask {
 	unsigned stack_kb;                   /* of user stacks; 0 = the kernel's frame pointers */
 	size_t stack_ring_bytes;             /* for samplers that copy stacks, at any level */
 	bool peeked;                         /* each sample wakes whoever polls its ring */
+	bool has_program;                    /* most samples will be short */
 	bool build_ids, ksymbols, cgroups;   /* cleared by an open on a kernel without them */
 	uint32_t pid;                        /* this process and all that it starts; 0 = all */
 	bool user_only, small;               /* of a pid: set by an open of a user without rights */
