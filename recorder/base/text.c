@@ -59,15 +59,9 @@ bool text_starts_fold(const char *text, const char *start)
 
 bool text_has_fold(const char *text, const char *part)
 {
-	size_t i;
-
-	for (;; text++) {
-		for (i = 0; part[i] && tolower((unsigned char)text[i]) ==
-					       tolower((unsigned char)part[i]); i++)
-			;
-		if (!part[i] || !*text)
-			return !part[i];
-	}
+	while (*text && !text_starts_fold(text, part))
+		text++;
+	return text_starts_fold(text, part);
 }
 
 size_t text_join_arguments(char *bytes, size_t n)

@@ -7,9 +7,11 @@
 #include "cli/markdown.h"
 #include "listing/sheet.h"
 
+#include "base/array.h"
 #include "base/fit.h"
 #include "base/nearest.h"
 #include "base/os.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "export/export.h"
 
@@ -252,22 +254,17 @@ static int write_pages(const char *dir, struct err *err)
 /* How often a text has the word, of any case. */
 static unsigned mentions(const char *text, const char *word)
 {
-	size_t n = strlen(word), i;
 	unsigned found = 0;
 
-	for (; n && *text; text++) {
-		for (i = 0; i < n && tolower((unsigned char)text[i]) ==
-				    tolower((unsigned char)word[i]); i++)
-			;
-		found += i == n;
-	}
+	for (; *word && *text; text++)
+		found += text_starts_fold(text, word);
 	return found;
 }
 
 /* The topics that tell most about a word, in `near`: "memory, linux". Empty when none has it. */
 static void put_topics_about(const char *word, struct buf *near)
 {
-	unsigned counts[sizeof(topics) / sizeof(topics[0])], i, shown, best;
+	unsigned counts[COUNT_OF(topics)], i, shown, best;
 	struct help title;
 
 	for (i = 0; topics[i]; i++)
@@ -285,7 +282,7 @@ static void put_topics_about(const char *word, struct buf *near)
 
 static int unknown(const char *name, struct err *err)
 {
-	struct help titles[sizeof(topics) / sizeof(topics[0])];
+	struct help titles[COUNT_OF(topics)];
 	struct nearest nearest = {.wanted = name};
 	struct buf near = {0}, about = {0};
 	unsigned i;
