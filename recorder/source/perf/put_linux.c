@@ -102,7 +102,7 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 	perf_walk(&s->walker, ring, thread);
 	if (s->walker.stack.pending && waits)
 		return false;
-	if (thread && s->cpus.program && ring->format.short_id)
+	if (thread && ring->format.short_id)
 		tell_stack_end(s, ring, thread);
 	if (thread && !ring->faults)
 		process_saw_cgroup(thread->process->process, r->u.sample.cgroup, r->time_ns);
