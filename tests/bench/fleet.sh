@@ -10,16 +10,8 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 . "$TOP/tests/support/clickhouse.sh"
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 MILLIONS=${1:-100}
-unset http_proxy https_proxy
 
-work=$(mktemp -d) && cd "$work" || exit 1
-started=
-finish() { for pid in $started; do kill -9 "$pid" 2>/dev/null; done; wait; rm -rf "$work"; }
-trap finish EXIT
-trap 'exit 130' INT TERM
-clickhouse_start || { echo "no ClickHouse: $clickhouse_why"; exit 1; }
-echo 'CREATE DATABASE fleet' | sql default
-tables fleet
+clickhouse_measure
 
 # 100 incidents a million rows, of one host and minute each: 10,000 rows of its 20 services.
 incidents=$((MILLIONS * 100))

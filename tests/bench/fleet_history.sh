@@ -10,16 +10,8 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 BUILD=${BUILD:-$TOP/build/linux}
 HOSTS=${1:-100} HOURS=${2:-24}
-unset http_proxy https_proxy
 
-work=$(mktemp -d) && cd "$work" || exit 1
-started=
-finish() { for pid in $started; do kill -9 "$pid" 2>/dev/null; done; wait; rm -rf "$work"; }
-trap finish EXIT
-trap 'exit 130' INT TERM
-clickhouse_start || { echo "no ClickHouse: $clickhouse_why"; exit 1; }
-echo 'CREATE DATABASE fleet' | sql default
-tables fleet
+clickhouse_measure
 to="clickhouse+http://127.0.0.1:$http/fleet;Auth=auth;History=10m;RetrySec=1"
 
 "$BUILD/programs/store_fixture" all.db

@@ -3,6 +3,7 @@
 #	clickhouse_start    false: there is none, or it does not start; $clickhouse_why says why
 #	sql [DATABASE]      ask it; the statement comes on stdin
 #	tables DATABASE     make it, with our tables
+#	clickhouse_measure  for a script of bench/: all of that in a folder that ends with it
 #
 # $ch is its process, $http its port, ./auth has its secret for ;Auth=. Its caller ends $started.
 # shellcheck shell=bash disable=SC2154
@@ -57,4 +58,17 @@ tables()
 		while read -r statement; do
 			[ -z "$statement" ] || echo "$statement" | sql "$1"
 		done
+}
+
+clickhouse_measure()
+{
+	unset http_proxy https_proxy
+	work=$(mktemp -d) && cd "$work" || exit 1
+	started=
+	finish() { for pid in $started; do kill -9 "$pid" 2>/dev/null; done; wait; rm -rf "$work"; }
+	trap finish EXIT
+	trap 'exit 130' INT TERM
+	clickhouse_start || { echo "no ClickHouse: $clickhouse_why"; exit 1; }
+	echo 'CREATE DATABASE fleet' | sql default
+	tables fleet
 }
