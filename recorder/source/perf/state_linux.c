@@ -486,6 +486,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 	struct perf_process *p = known_process(s, r->pid);
 	struct object_key key = {0};
 	char path[PATH_MAX_BYTES];
+	size_t nbytes;
 
 	if (!p)
 		return;
@@ -495,7 +496,10 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		perf_state_skip_mapping(s, p, r);
 		return;
 	}
-	snprintf(path, sizeof(path), "%.*s", (int)perf_path_length(r->u.mmap.path), r->u.mmap.path);
+	nbytes = perf_path_length(r->u.mmap.path);
+	nbytes = nbytes < sizeof(path) ? nbytes : sizeof(path) - 1;
+	memcpy(path, r->u.mmap.path, nbytes);
+	path[nbytes] = '\0';
 	perf_mapping_kind(perf_mapping_path(path, r->u.mmap.start), p, &key);
 	if (key.kind == OBJECT_ELF) {
 		key.build_id_bytes = r->u.mmap.build_id_bytes;
