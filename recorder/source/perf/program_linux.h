@@ -12,6 +12,9 @@
  * complete up to twice that depth. A sample of a small stack costs the kernel half of what it did.
  * Where the program cannot read all of it, the sample is made as without it.
  *
+ * A sample by NMI that hits a tracing program on its CPU is not made at all: the kernel runs one
+ * at a time there (bpf_overflow_handler(), kernel/events/core.c). Such samples are unexplained.
+ *
  * Threads: the source's. A wake may be closed, and waited for, by any.
  */
 #pragma once
