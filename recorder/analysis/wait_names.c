@@ -12,7 +12,7 @@
 
 /* How near to a wait an event is that the thread causes just before or just after it. */
 #define NEAR_NS 1000000ULL
-#define NAMES_OF_FILE 4096u                  /* one every 2 s, and the newest is good for all */
+#define NAMES_OF_FILE 4096u                  /* one a second, and mostly the newest is good */
 
 enum wait { WAIT_NONE, WAIT_BLOCKED, WAIT_DISK, WAIT_FAULT, WAIT_NETWORK };
 static const char *const wait_names[] = {"", "BLOCKED_TIME", "DISK_TIME", "HARD_FAULT",
