@@ -12,13 +12,15 @@
 
 /* How near to a wait an event is that the thread causes just before or just after it. */
 #define NEAR_NS 1000000ULL
+#define NAMES_OF_FILE 4096u                  /* one a second, and mostly the newest is good */
 
 enum wait { WAIT_NONE, WAIT_BLOCKED, WAIT_DISK, WAIT_FAULT, WAIT_NETWORK };
 static const char *const wait_names[] = {"", "BLOCKED_TIME", "DISK_TIME", "HARD_FAULT",
 					 "NETWORK_TIME"};
 
 /* Events that tell what a thread waits for. */
-enum told { TOLD_NOTHING, TOLD_FAULT, TOLD_DISK, TOLD_PAGE, TOLD_SOCKET, TOLD_PORT, TOLD_STATE };
+enum told { TOLD_NOTHING, TOLD_FAULT, TOLD_DISK, TOLD_PAGE, TOLD_SOCKET, TOLD_PORT, TOLD_STATE,
+	    TOLD_FILE };
 static const struct {
 	const char *name;
 	enum told told;
@@ -31,6 +33,7 @@ static const struct {
 	{"sock_recv_length", TOLD_SOCKET, WAIT_NETWORK},
 	{"sock_send_length", TOLD_SOCKET, WAIT_NETWORK},
 	{"inet_sock_set_state", TOLD_STATE, WAIT_NONE},
+	{"File/Name", TOLD_FILE, WAIT_NONE},
 	{"TcpIp/Recv", TOLD_PORT, WAIT_NETWORK},
 	{"TcpIp/RecvIPV6", TOLD_PORT, WAIT_NETWORK},
 };
@@ -41,9 +44,13 @@ struct naming {
 	struct incident *in;
 	uint32_t *events, *first;            /* of each thread: events[first[t]..first[t + 1]) */
 	uint32_t *ports, nports;             /* TcpIp/Recv, which have no thread */
-	uint32_t *earlier;                   /* of a state: the same socket's state before */
-	struct table sockets;                /* the last state of each: indices of events */
-	uint64_t *told_ns;                   /* of each thread: the end of its last sample */
+	uint32_t *earlier;                   /* of a state or name: the same one's before */
+	struct table sockets, files;         /* the last state, name of each: indices of events */
+	struct ends {                        /* of each thread, */
+		uint64_t told_ns;            /* the end of the sample before, */
+		uint64_t disk_ns;            /* and of the one before that waited for a disk */
+		uint64_t last_ns, last_disk_ns;
+	} *ends;
 	uint32_t module;
 };
 
@@ -90,6 +97,37 @@ static int add_state(struct naming *n, uint32_t event)
 	return table_add(&n->sockets, hash_u64(socket), event);
 }
 
+struct file_id {
+	uint64_t dev, ino;
+};
+
+static struct file_id file_of(const struct incident *in, uint32_t event)
+{
+	const struct incident_event *e = &in->events[event];
+
+	return (struct file_id){incident_field_uint(in, e, "s_dev"),
+				incident_field_uint(in, e, "i_ino")};
+}
+
+static bool same_file(const void *ctx, uint32_t value, const void *key)
+{
+	struct file_id file = file_of(ctx, value);
+
+	return memcmp(&file, key, sizeof(file)) == 0;
+}
+
+static int add_file(struct naming *n, uint32_t event)
+{
+	struct file_id file = file_of(n->in, event);
+	uint64_t hash = hash_pair(file.dev, file.ino);
+	uint32_t last = table_find(&n->files, hash, same_file, n->in, &file);
+
+	n->earlier[event] = last;
+	if (last != TABLE_NONE)
+		table_remove(&n->files, hash, last);
+	return table_add(&n->files, hash, event);
+}
+
 /* Sort the events by thread; they are in the order of time. */
 static int list_events(struct naming *n)
 {
@@ -111,6 +149,8 @@ static int list_events(struct naming *n)
 			n->ports[n->nports++] = i;
 		else if (told_by(&in->events[i]) == TOLD_STATE)
 			rc = add_state(n, i);
+		else if (told_by(&in->events[i]) == TOLD_FILE)
+			rc = add_file(n, i);
 	}
 	free(at);
 	return rc;
@@ -166,17 +206,44 @@ static bool put_socket(const struct naming *n, uint32_t event, char *out, size_t
 	return false;
 }
 
+/* A number is used again for another file; each name says in which time it was this one's. */
+static const char *path_of(const struct naming *n, uint32_t event)
+{
+	struct file_id file = file_of(n->in, event);
+	uint32_t at = table_find(&n->files, hash_pair(file.dev, file.ino), same_file, n->in, &file);
+	uint64_t time_ns = n->in->events[event].time_ns;
+	const struct event_field *path;
+	unsigned steps;
+
+	for (steps = 0; at != TABLE_NONE && steps < NAMES_OF_FILE; steps++, at = n->earlier[at]) {
+		uint64_t told_ns = n->in->events[at].time_ns;
+
+		path = incident_field(n->in, &n->in->events[at], "FileName");
+		if (time_ns <= told_ns &&
+		    told_ns - time_ns <= 1000 * number(n, at, "from_us_ago") &&
+		    told_ns - time_ns >= 1000 * number(n, at, "to_us_ago") &&
+		    path && path->type == FIELD_TEXT)
+			return path->v.text;
+	}
+	return NULL;
+}
+
 /* The name of a file or port; false = it has none. */
 static bool put_name(const struct naming *n, uint32_t event, char *out, size_t size)
 {
 	const struct incident_event *e = &n->in->events[event];
 	const struct event_field *f = incident_field(n->in, e, "FileName");
+	const char *path;
 
 	switch (told_by(e)) {
 	case TOLD_PAGE:
-		snprintf(out, size, "inode %" PRIu64 " of device %" PRIu64 ":%" PRIu64,
-			 number(n, event, "i_ino"), number(n, event, "s_dev") >> 20,
-			 number(n, event, "s_dev") & 0xFFFFF);
+		path = path_of(n, event);
+		if (path)
+			snprintf(out, size, "%s", path);
+		else
+			snprintf(out, size, "inode %" PRIu64 " of device %" PRIu64 ":%" PRIu64,
+				 number(n, event, "i_ino"), number(n, event, "s_dev") >> 20,
+				 number(n, event, "s_dev") & 0xFFFFF);
 		return true;
 	case TOLD_SOCKET:
 		return put_socket(n, event, out, size);
@@ -265,7 +332,7 @@ static void take(const struct naming *n, uint32_t event, struct found *f)
 		f->wait = tellers[teller].wait;
 }
 
-/* A moment of the wait: Linux adds a page to its cache before the thread waits for it. */
+/* The latest moment of the wait: Linux adds a page to its cache before the thread waits for it. */
 static uint64_t waited_ns(const struct incident_event *e)
 {
 	switch (told_by(e)) {
@@ -299,7 +366,8 @@ static void find(const struct naming *n, const struct incident_sample *s, uint32
 		 enum wait wait, struct found *f)
 {
 	uint64_t begin_ns = s->time_ns > s->weight + NEAR_NS ? s->time_ns - s->weight : NEAR_NS;
-	uint64_t from_ns = n->told_ns[s->thread];
+	const struct ends *ends = &n->ends[s->thread];
+	uint64_t from_ns = ends->told_ns;
 	uint32_t pid = n->in->processes[n->in->threads[s->thread].process].pid, i;
 	uint32_t end = n->first[s->thread + 1];
 
@@ -310,7 +378,10 @@ static void find(const struct naming *n, const struct incident_sample *s, uint32
 		const struct incident_event *e = &n->in->events[n->events[i]];
 		uint64_t at_ns = waited_ns(e);
 
-		if (at_ns > from_ns && at_ns <= s->time_ns && fits(e, wait))
+		if (told_by(e) == TOLD_PAGE ? e->time_ns > s->time_ns || e->time_ns <= ends->disk_ns
+					    : at_ns > s->time_ns)
+			continue;            /* a page is of the first wait that ends after it */
+		if (at_ns > from_ns && fits(e, wait))
 			take(n, n->events[i], f);
 	}
 	if (wait != WAIT_BLOCKED || f->names || !n->nports || !waits_in_sockets(n, node))
@@ -348,8 +419,10 @@ static uint32_t rename_stack(struct naming *n, uint32_t stack, uint32_t node, co
 	return made;
 }
 
+/* All of a thread's samples that end at one moment stand for the same time. */
 static int name_sample(struct naming *n, struct incident_sample *s)
 {
+	struct ends *ends;
 	struct found f = {.names = 0};
 	enum wait wait = WAIT_NONE;
 	uint32_t node;
@@ -357,34 +430,23 @@ static int name_sample(struct naming *n, struct incident_sample *s)
 
 	if (s->stream != STREAM_OFF_CPU || s->thread >= n->in->nthreads)
 		return 0;
+	ends = &n->ends[s->thread];
+	if (s->time_ns != ends->last_ns) {
+		ends->told_ns = ends->last_ns;
+		ends->last_ns = s->time_ns;
+	}
 	node = wait_at(n, s->stack, &wait);
-	if (node != STACK_NONE)
-		find(n, s, node, wait, &f);
+	if (node == STACK_NONE)
+		return 0;
+	if ((wait == WAIT_DISK || wait == WAIT_FAULT) && s->time_ns != ends->last_disk_ns) {
+		ends->disk_ns = ends->last_disk_ns;
+		ends->last_disk_ns = s->time_ns;
+	}
+	find(n, s, node, wait, &f);
 	if (f.names) {
 		s->stack = rename_stack(n, s->stack, node, &f);
 		rc = s->stack == STACK_NONE ? ERR_MEMORY : 0;
 	}
-	return rc;
-}
-
-/* All of a thread's samples that end at one moment stand for the same time. */
-static int name_samples(struct naming *n)
-{
-	uint64_t *last_ns = calloc((size_t)n->in->nthreads + 1, sizeof(*last_ns));
-	int rc = last_ns ? 0 : ERR_MEMORY;
-	uint32_t i;
-
-	for (i = 0; !rc && i < n->in->nsamples; i++) {
-		struct incident_sample *s = &n->in->samples[i];
-
-		if (s->stream == STREAM_OFF_CPU && s->thread < n->in->nthreads &&
-		    s->time_ns != last_ns[s->thread]) {
-			n->told_ns[s->thread] = last_ns[s->thread];
-			last_ns[s->thread] = s->time_ns;
-		}
-		rc = name_sample(n, s);
-	}
-	free(last_ns);
 	return rc;
 }
 
@@ -403,6 +465,7 @@ static bool is_told(const struct incident *in)
 int wait_names_add(struct incident *in)
 {
 	struct naming n = {.in = in};
+	uint32_t i;
 	int rc = 0;
 
 	if (!is_told(in))
@@ -412,18 +475,19 @@ int wait_names_add(struct incident *in)
 	n.ports = calloc((size_t)in->nevents + 1, sizeof(*n.ports));
 	n.earlier = calloc((size_t)in->nevents + 1, sizeof(*n.earlier));
 	n.first = calloc((size_t)in->nthreads + 2, sizeof(*n.first));
-	n.told_ns = calloc((size_t)in->nthreads + 1, sizeof(*n.told_ns));
-	if (n.module == UINT32_MAX || !n.events || !n.ports || !n.earlier || !n.first || !n.told_ns)
+	n.ends = calloc((size_t)in->nthreads + 1, sizeof(*n.ends));
+	if (n.module == UINT32_MAX || !n.events || !n.ports || !n.earlier || !n.first || !n.ends)
 		rc = ERR_MEMORY;
 	if (!rc)
 		rc = list_events(&n);
-	if (!rc)
-		rc = name_samples(&n);
+	for (i = 0; !rc && i < in->nsamples; i++)
+		rc = name_sample(&n, &in->samples[i]);
 	table_free(&n.sockets);
+	table_free(&n.files);
 	free(n.events);
 	free(n.ports);
 	free(n.earlier);
 	free(n.first);
-	free(n.told_ns);
+	free(n.ends);
 	return rc;
 }

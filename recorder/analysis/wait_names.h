@@ -6,7 +6,8 @@
  *	          DiskIO/Read, /Write of the thread: DISK_TIME and the file
  *	          TcpIp/Recv of the process, where the stack waits in a module of sockets:
  *	          NETWORK_TIME and the port
- *	Linux     filemap/mm_filemap_add_to_page_cache: "inode 12 of device 254:0"
+ *	Linux     filemap/mm_filemap_add_to_page_cache with File/Name: the file, or "inode 12 of
+ *	          device 254:0" where the process had it no longer open
  *	          sock/sock_recv_length, _send_length with sock/inet_sock_set_state: the port
  *
  * A sample may be the sum of consecutive waits with one stack (source/thread_time.h). If these were

@@ -296,28 +296,58 @@ static void listing_free(struct listing *l)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
+/* lines: "provider/name  fields", those of a provider together. */
+static void put_providers(struct sheet *p, const char *lines)
+{
+	const char *next;
+	char provider[PROVIDER_NAME_MAX];
+	uint64_t n = 0;
+
+	for (; *lines; lines = next) {
+		size_t length = strcspn(lines, "/:\n"), rest = strcspn(lines, "\n");
+
+		next = lines + rest + (lines[rest] != '\0');
+		n++;
+		if (strncmp(lines, next, length) == 0 && strcspn(next, "/:\n") == length)
+			continue;
+		snprintf(provider, sizeof(provider), "%.*s", (int)length, lines);
+		if (p->json) {
+			sheet_open(p);
+			json_key_str(&p->j, "provider", provider);
+			json_key_uint(&p->j, "count", n);
+			sheet_close(p);
+		} else {
+			buf_printf(&p->out, "%10" PRIu64 "  %s\n", n, provider);
+		}
+		n = 0;
+	}
+}
+
 static int list_events(const struct options *o, struct err *err)
 {
 	struct out *out = NULL;
 	struct err first = {0}, why;
+	struct buf lines = {0};
 	struct sheet sheet;
+	struct buf *to = o->count ? &lines : &sheet.out;
 	unsigned i, nlists = 0;
 	int rc, one;
 
 	sheet_init(&sheet, o);
-	rc = out_to_buf(&sheet.out, &out, err);
+	rc = out_to_buf(to, &out, err);
 	/* Where one source fails, another may have events; keep the first error. */
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (!live_sources[i]->list_events)
 			continue;
 		nlists++;
-		one = live_sources[i]->list_events(o->pattern, o->json, out, &why);
+		one = live_sources[i]->list_events(o->pattern, o->json && !o->count, out,
+						    &why);
 		if (one && !first.code)
 			first = why;
 	}
 	if (!rc)
 		rc = out_close(out, err);
-	if (!rc && !sheet.out.len && first.code) {
+	if (!rc && !to->len && first.code) {
 		rc = (int)first.code;
 		if (err)
 			*err = first;
@@ -325,9 +355,12 @@ static int list_events(const struct options *o, struct err *err)
 	if (!rc && !nlists)
 		rc = err_set(err, ERR_USAGE, "events: this system's own events cannot be listed; "
 			     "name a trace with --from FILE.etl");
+	if (!rc && o->count)
+		put_providers(&sheet, buf_text(&lines));
 	if (!rc)
 		rc = sheet_print(&sheet, err);
 	sheet_free(&sheet);
+	buf_free(&lines);
 	return rc;
 }
 

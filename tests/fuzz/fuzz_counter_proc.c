@@ -48,12 +48,18 @@ static void processes(struct text all)
 
 static void keys(struct text all)
 {
+	struct proc_mounted mounted;
+	struct text rest;
 	struct proc_mount mount;
 	double v;
 
 	proc_heading_value(all, "Tcp", "RetransSegs", &v);
 	proc_key_sum(all, "some", "total", &v);
 	proc_key_sum(all, NULL, "rbytes", &v);
+	for (rest = all; proc_mounted_next(&rest, &mounted);)
+		if (strlen(mounted.dir) >= sizeof(mounted.dir) ||
+		    strlen(mounted.layer) >= sizeof(mounted.layer))
+			abort();
 	while (proc_mount_next(&all, &mount))
 		if (strlen(mount.dir) >= sizeof(mount.dir))
 			abort();

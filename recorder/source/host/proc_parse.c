@@ -285,25 +285,109 @@ static bool unescape(const char *at, const char *end, char *out)
 	return true;
 }
 
+/* false: longer than out */
+static bool copy_path(struct text path, char *out, size_t size)
+{
+	size_t n;
+
+	for (n = 0; path.at < path.end && n + 1 < size; n++) {
+		if (unescape(path.at, path.end, &out[n]))
+			path.at += 4;
+		else
+			out[n] = *path.at++;
+	}
+	out[n] = '\0';
+	return path.at == path.end;
+}
+
 bool proc_mount_next(struct text *rest, struct proc_mount *out)
 {
 	struct text line, dir;
-	size_t n;
 
-	while (text_line(rest, &line)) {
-		if (!text_word(&line, &out->device) || !text_word(&line, &dir) ||
-		    !text_word(&line, &out->type))
-			continue;
-		for (n = 0; dir.at < dir.end && n + 1 < sizeof(out->dir); n++) {
-			if (unescape(dir.at, dir.end, &out->dir[n]))
-				dir.at += 4;
-			else
-				out->dir[n] = *dir.at++;
-		}
-		out->dir[n] = '\0';
-		if (dir.at == dir.end)          /* a name that is too long is left out */
+	while (text_line(rest, &line))
+		if (text_word(&line, &out->device) && text_word(&line, &dir) &&
+		    text_word(&line, &out->type) && copy_path(dir, out->dir, sizeof(out->dir)))
 			return true;
+	return false;
+}
+
+/* The value of one of the options that commas separate. */
+static bool find_option(struct text options, const char *key, struct text *value)
+{
+	size_t n = strlen(key);
+
+	for (value->at = options.at; value->at < options.end; value->at = value->end + 1) {
+		value->end = value->at;
+		while (value->end < options.end && *value->end != ',')
+			value->end++;
+		if ((size_t)(value->end - value->at) > n && memcmp(value->at, key, n) == 0) {
+			value->at += n;
+			return true;
+		}
 	}
+	return false;
+}
+
+/* major:minor */
+static bool parse_device(struct text t, struct proc_mounted *out)
+{
+	const char *colon = t.at < t.end ? memchr(t.at, ':', (size_t)(t.end - t.at)) : NULL;
+	double major, minor;
+
+	if (!colon || !text_number((struct text){t.at, colon}, &major) ||
+	    !text_number((struct text){colon + 1, t.end}, &minor) || major > UINT32_MAX ||
+	    minor > UINT32_MAX)
+		return false;
+	out->major = (uint32_t)major;
+	out->minor = (uint32_t)minor;
+	return true;
+}
+
+static void find_layer(struct text options, struct proc_mounted *out)
+{
+	const char *colon;
+	struct text dir;
+
+	if (!find_option(options, "upperdir=", &dir) && !find_option(options, "lowerdir=", &dir))
+		dir = text_of(NULL, 0);
+	colon = dir.at < dir.end ? memchr(dir.at, ':', (size_t)(dir.end - dir.at)) : NULL;
+	dir.end = colon ? colon : dir.end;
+	if (!copy_path(dir, out->layer, sizeof(out->layer)))
+		out->layer[0] = '\0';
+}
+
+/* ID parent major:minor root point options tag... - type source options */
+static bool parse_mounted(struct text line, struct proc_mounted *out)
+{
+	enum { ID, PARENT, DEVICE, ROOT, POINT, OPTIONS, WORDS };
+	struct text word[WORDS], options;
+	double id;
+	unsigned i;
+
+	for (i = 0; i < WORDS; i++)
+		if (!text_word(&line, &word[i]))
+			return false;
+	if (!text_number(word[ID], &id) || id > UINT32_MAX || !parse_device(word[DEVICE], out) ||
+	    !copy_path(word[POINT], out->dir, sizeof(out->dir)))
+		return false;
+	out->id = (uint32_t)id;
+	while (!text_is(word[OPTIONS], "-"))
+		if (!text_word(&line, &word[OPTIONS]))
+			return false;
+	if (!text_word(&line, &out->type) || !text_word(&line, &options) ||
+	    !text_word(&line, &options))
+		return false;
+	find_layer(text_is(out->type, "overlay") ? options : text_of(NULL, 0), out);
+	return true;
+}
+
+bool proc_mounted_next(struct text *rest, struct proc_mounted *out)
+{
+	struct text line;
+
+	while (text_line(rest, &line))
+		if (parse_mounted(line, out))
+			return true;
 	return false;
 }
 

@@ -85,6 +85,15 @@ struct proc_mount {
 };
 bool proc_mount_next(struct text *rest, struct proc_mount *out);
 
+/* One line of /proc/PID/mountinfo. */
+struct proc_mounted {
+	uint32_t id, major, minor;           /* major:minor: the device of its files */
+	struct text type;
+	char dir[256];
+	char layer[256];   /* of an overlay: its upper directory, else its first lower one; or "" */
+};
+bool proc_mounted_next(struct text *rest, struct proc_mounted *out);
+
 /*
  * The display name of a process: the base name of the target of /proc/PID/exe, without " (deleted)"
  * and ".exe"; comm if exe is empty.

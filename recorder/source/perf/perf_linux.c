@@ -219,6 +219,7 @@ static void list_helpers(struct perf_source *s)
 	helpers_add(&s->helpers, "mapped files", loader_pool(s->walker.loader));
 	helpers_add(&s->helpers, "memory of processes", proc_reader_pool(s->walker.reader));
 	helpers_add(&s->helpers, "pages of processes", perf_memory_pool(s->memory));
+	helpers_add(&s->helpers, "names of open files", perf_files_pool(s->files));
 }
 
 /* Also at the end, for what was left out in the last second. */
@@ -293,6 +294,7 @@ static int perf_run(struct source *source, struct err *err)
 		perf_state_look(s->state, s->delivered_ns);
 		perf_state_expire(s->state, s->delivered_ns);
 		perf_memory_look(s->memory, s->delivered_ns);
+		perf_files_look(s->files, s->delivered_ns);
 		check_each_second(s, now);   /* puts events, so it comes before the watermark */
 		queue_watermark(s->cfg.queue, s->delivered_ns);
 	}
@@ -316,6 +318,7 @@ static void perf_close(struct source *source)
 	perf_time_free(s->time);
 	perf_python_free(s->python);
 	perf_memory_free(s->memory);
+	perf_files_free(s->files);
 	if (s->event_object)
 		object_drop(s->event_object, UINT64_MAX - 1);
 	perf_cpus_close(&s->cpus);
@@ -419,6 +422,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		rc = err_memory(err, "for the events of rules");
 	if (!rc && s->cpus.fault_period)
 		rc = perf_memory_new(s->state, cfg->queue, &s->cpus, &s->unmaps, &s->memory, err);
+	if (!rc)
+		rc = perf_files_new(needs, cfg->queue, &s->files, err);
 	if (!rc)
 		rc = loader_new(cfg->log, perf_state_hung(s->state), &s->walker.loader, err);
 	if (rc) {

@@ -6,6 +6,7 @@
 
 #include "source/perf/loader.h"
 #include "source/perf/cpus_linux.h"
+#include "source/perf/file_names_linux.h"
 #include "source/perf/helpers.h"
 #include "source/perf/managed_linux.h"
 #include "source/perf/memory_linux.h"
@@ -32,6 +33,7 @@ struct perf_source {
 	struct perf_unmaps unmaps;           /* the tracepoint's format */
 	struct perf_memory *memory;          /* NULL = page faults are not recorded */
 	struct perf_time *time;              /* NULL = context switches are not recorded */
+	struct perf_files *files;            /* NULL = no event gives files by number */
 	/* leaves of the stream event: the probe's number; NULL without probes */
 	struct object *event_object;
 	struct frame_ref event_frames[STACK_MAX_FRAMES];

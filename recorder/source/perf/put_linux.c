@@ -199,6 +199,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, uint6
 	if (!probes_take(s->cpus.probes, probe, r, &e))
 		return true;
 	perf_memory_event(s->memory, &e);
+	perf_files_event(s->files, thread ? thread->process : NULL, &e);
 	perf_time_event(s->time, r, probe_has_stack(probe) ? &s->walker.stack : NULL);
 	if (is_java)
 		add_thrown(s, thread, object, &e);

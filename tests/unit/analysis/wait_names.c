@@ -145,6 +145,60 @@ TEST(events_of_linux_name_the_file_or_port)
 	expect(&m, tails, 5);
 }
 
+/* A disk that answers within 0.2 ms: neither wait is for the other one's file. */
+TEST(a_page_is_of_the_first_wait_for_a_disk_that_ends_after_it)
+{
+	static const struct event_field page[] = {UINT("i_ino", 12), UINT("s_dev", 254 << 20)};
+	static const struct event_field other[] = {UINT("i_ino", 13), UINT("s_dev", 254 << 20)};
+	static const char *const tails[] = {"DISK_TIME;inode 12 of device 254:0",
+					    "work;BLOCKED_TIME",
+					    "HARD_FAULT;inode 13 of device 254:0"};
+	struct made m = {.thread = 0};
+
+	assert_int_equal(make(&m), 0);
+	assert_int_equal(put_wait(&m, 20, 5, "app!work", "DISK_TIME", NULL), 0);
+	assert_int_equal(put_wait(&m, 20, 1, "app!work", "BLOCKED_TIME", NULL), 0);
+	assert_int_equal(put_wait(&m, 21, 1, "app!work", "HARD_FAULT", NULL), 0);
+	assert_int_equal(put_event(&m, 19800, "mm_filemap_add_to_page_cache", page, 2), 0);
+	assert_int_equal(put_event(&m, 20800, "mm_filemap_add_to_page_cache", other, 2), 0);
+	expect(&m, tails, 3);
+}
+
+static void put_file_name(struct made *m, unsigned us, uint64_t ino, const char *path,
+			  unsigned from_us, unsigned to_us)
+{
+	const struct event_field name[] = {
+		UINT("s_dev", 254 << 20), UINT("i_ino", ino), TEXT("FileName", path),
+		UINT("from_us_ago", from_us), UINT("to_us_ago", to_us)};
+
+	assert_int_equal(put_event(m, us, "File/Name", name, 5), 0);
+}
+
+TEST(a_file_has_its_name_for_as_long_as_its_number_was_its_own)
+{
+	static const struct event_field page[] = {UINT("i_ino", 12), UINT("s_dev", 254 << 20)};
+	static const struct event_field other[] = {UINT("i_ino", 13), UINT("s_dev", 254 << 20)};
+	static const char *const tails[] = {
+		"DISK_TIME;/data/old", "DISK_TIME;inode 12 of device 254:0",
+		"DISK_TIME;/data/new", "DISK_TIME;inode 12 of device 254:0",
+		"HARD_FAULT;inode 13 of device 254:0"};
+	struct made m = {.thread = 0};
+	unsigned i;
+
+	assert_int_equal(make(&m), 0);
+	for (i = 1; i <= 5; i++)
+		assert_int_equal(put_wait(&m, i * 20, 10, "app!work",
+					  i < 5 ? "DISK_TIME" : "HARD_FAULT", NULL), 0);
+	for (i = 1; i <= 5; i++)
+		assert_int_equal(put_event(&m, i * 20000 - 5000, "mm_filemap_add_to_page_cache",
+					   i < 5 ? page : other, 2), 0);
+	/* Pages were read at 15, 35, 55 and 75 ms. */
+	put_file_name(&m, 30000, 12, "/data/old", 900000, 2000);
+	put_file_name(&m, 80000, 12, "/data/new", 35000, 15000);
+	put_file_name(&m, 99000, 14, "/data/13", 900000, 0);
+	expect(&m, tails, 5);
+}
+
 static int make_and_name(void *ctx)
 {
 	static const struct event_field file[] = {TEXT("FileName", "C:\\a.dll")};
@@ -172,6 +226,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_of_windows_name_the_file_or_port),
 		cmocka_unit_test(events_of_linux_name_the_file_or_port),
+		cmocka_unit_test(a_page_is_of_the_first_wait_for_a_disk_that_ends_after_it),
+		cmocka_unit_test(a_file_has_its_name_for_as_long_as_its_number_was_its_own),
 		cmocka_unit_test(lack_of_memory_is_an_error),
 	};
 

@@ -172,6 +172,32 @@ TEST(mounts_have_their_escapes_resolved)
 	assert_false(proc_mount_next(&rest, &m));
 }
 
+TEST(mounts_have_a_number_a_device_and_an_overlays_layer)
+{
+	struct text rest = of(
+		"21 1 254:0 / /data rw - ext4 /dev/vda rw,discard\n"
+		"22 1 0:x / /bad rw - ext4 /dev/vdb rw\n"
+		"23 21 0:50 / /merged\\0401 rw shared:1 - overlay overlay "
+		"rw,lowerdir=/l1:/l2,upperdir=/up\\0401,workdir=/w\n"
+		"24 21 0:51 / /cd rw - overlay overlay ro,lowerdir=/l1:/l2\n"
+		"25 21 0:52 / /cut rw - overlay\n"
+		"26 21 0:53 / /cut rw");
+	struct proc_mounted m;
+
+	assert_true(proc_mounted_next(&rest, &m));
+	assert_int_equal(m.id, 21);
+	assert_true(m.major == 254 && m.minor == 0 && text_is(m.type, "ext4"));
+	assert_string_equal(m.dir, "/data");
+	assert_string_equal(m.layer, "");
+	assert_true(proc_mounted_next(&rest, &m));
+	assert_int_equal(m.id, 23);
+	assert_string_equal(m.dir, "/merged 1");
+	assert_string_equal(m.layer, "/up 1");
+	assert_true(proc_mounted_next(&rest, &m));
+	assert_string_equal(m.layer, "/l1");
+	assert_false(proc_mounted_next(&rest, &m));
+}
+
 TEST(process_is_shown_by_its_executable_or_its_comm)
 {
 	static const struct { const char *exe, *comm, *name; } table[] = {
@@ -208,6 +234,7 @@ int main(void)
 		cmocka_unit_test(hostile_name_of_a_process_stays_a_name),
 		cmocka_unit_test(cut_stat_is_refused),
 		cmocka_unit_test(mounts_have_their_escapes_resolved),
+		cmocka_unit_test(mounts_have_a_number_a_device_and_an_overlays_layer),
 		cmocka_unit_test(process_is_shown_by_its_executable_or_its_comm),
 	};
 
