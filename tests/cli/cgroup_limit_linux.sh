@@ -1,7 +1,7 @@
 #!/bin/bash
-# A recorder in a control group with a memory limit, beside a process with thousands of mappings: with
-# a --max-rss-mb that leaves 48 MB for what else counts there (rings, files, recorder-names) the
-# kernel does not end it.
+# A recorder in a control group with a memory limit, beside a process with thousands of mappings:
+# with a --max-rss-mb that leaves 48 MB for what else counts there (rings, files, recorder-names)
+# the kernel does not end it.
 . "$TOP/tests/support/cli.sh"
 need_perf
 

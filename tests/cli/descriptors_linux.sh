@@ -1,7 +1,7 @@
 #!/bin/bash
-# All descriptors of a recorder are in use while it records: sampling goes on, an incident is stored,
-# and the log says what waits for a descriptor. Once some are free again the history is written, and
-# nothing of it is missing.
+# All descriptors of a recorder are in use while it records: sampling goes on, an incident is
+# stored, and the log says what waits for a descriptor. Once some are free again the history is
+# written, and nothing of it is missing.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
