@@ -47,7 +47,7 @@ static const struct db_sentence *sentence_of(int primary)
 
 /*
  * SQLite says "I/O error" or "cannot open" when the disk is full where it does not expect that (the
- * -shm and -wal files): errno knows better.
+ * -shm and -wal files): errno knows better. NULL: errno says it all.
  */
 static const struct db_sentence *choose_sentence(int sqlite_rc, int os_error)
 {
@@ -58,6 +58,8 @@ static const struct db_sentence *choose_sentence(int sqlite_rc, int os_error)
 	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && os_error &&
 	    os_error_code(os_error) == ERR_FULL)
 		return sentence_of(SQLITE_FULL);
+	if (primary == SQLITE_CANTOPEN && os_error && os_error_code(os_error) == ERR_LIMIT)
+		return NULL;                 /* no descriptor is free: no file's fault */
 	return sentence_of(primary);
 }
 

@@ -396,7 +396,7 @@ void os_rights_raise(void);
 /*
  * Linux: for a process of one thread that computes with bytes of strangers. From here on it can
  * take memory, read and write what is open, and end; every other system call fails with EPERM. It
- * has no capability, and is user 65534 if it was root.
+ * has no capability, and if it was root is a user that no other process has.
  * returns  false when it could not give something up: then it must end
  */
 bool os_confine(void);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define NOBODY 65534
+#define NOBODY_ELSE 1879048192           /* a number that systemd's list of ranges calls unused */
 #define X32_CALLS 0x40000000u            /* the other numbers of calls on x86-64 */
 
 /* Sanitizers reserve terabytes of address space, map and look at whatever they like. */
@@ -136,12 +137,19 @@ bool os_forbid_unused_calls(void)
 	return !sanitized && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && filter_unused_calls();
 }
 
-/* Without the right to change users (a service's), it stays the same user, without any right. */
+static bool become(id_t id)
+{
+	return setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0;
+}
+
+/*
+ * A user that no other process has: programs of "nobody" could kill it again and again, each time
+ * as if by what it reads. A user namespace may lack that number. Without the right to change users
+ * (a service's), it stays the same user, without any right.
+ */
 static bool become_nobody(void)
 {
-	if (geteuid() != 0 || setgroups(0, NULL) != 0)
-		return true;
-	return setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0;
+	return geteuid() != 0 || setgroups(0, NULL) != 0 || become(NOBODY_ELSE) || become(NOBODY);
 }
 
 static bool drop_capabilities(void)

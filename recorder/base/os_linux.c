@@ -269,12 +269,16 @@ void os_give_pages_back(void *at, size_t n)
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	struct buf statm = {0};
+	struct rusage most = {.ru_maxrss = 0};
 	unsigned long long pages = 0;
 
 	*cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (os_load("/proc/self/statm", 4096, &statm, NULL) == 0)
 		sscanf(buf_text(&statm), "%*u %llu", &pages);
 	*rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	/* Without a free descriptor: the most so far, as 0 would let a limit be exceeded. */
+	if (!pages && getrusage(RUSAGE_SELF, &most) == 0)
+		*rss_bytes = (uint64_t)most.ru_maxrss * 1024;
 	buf_free(&statm);
 }
 

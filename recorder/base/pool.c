@@ -270,8 +270,9 @@ void pool_put(struct pool *p, struct job *job)
 		p->first = job;
 	p->last = job;
 	p->queued++;
-	os_cond_signal(p->work);
 	os_mutex_unlock(p->lock);
+	/* After the lock: a thread that comes first would run at once, and wait for it. */
+	os_cond_signal(p->work);
 }
 
 bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)

@@ -47,6 +47,12 @@ void get_profile(struct desk *d, const struct request *r, struct answer *out)
 		answer_text(out, 400, "seconds=%.40s: give 1 to %u", text, PROFILE_MAX_S);
 		return;
 	}
+	/* Cut off, it would be the pattern of other programs. */
+	if (process && strlen(process) > ARGUMENT_BYTES - sizeof("--process=")) {
+		answer_text(out, 400, "process=%.40s...: give %u characters at most", process,
+			    (unsigned)(ARGUMENT_BYTES - sizeof("--process=")));
+		return;
+	}
 	snprintf(last, sizeof(last), "--last=%lu", s);
 	snprintf(of, sizeof(of), "--process=%s", process ? process : "");
 	desk_flush(d);

@@ -22,6 +22,8 @@
 #define CLOCK_MS 5000u                       /* a peer that is down holds up the others so long */
 #define SNAPSHOT_MS 90000u
 #define REASON_MAX 200u
+#define WALL_MAX_NS 9.2e18                   /* of 2261: a signed number of 64 bits holds it */
+#define ID_MAX 9e15                          /* whole numbers up to here are exact */
 
 struct peer {
 	struct target *t;
@@ -118,7 +120,8 @@ static int read_clock(struct peer *p, uint64_t before_ns, uint64_t took_ns, stru
 	double wall_ns, within_ns = (double)took_ns / 2;
 
 	if (!json_read(buf_text(&p->a->body), &all) ||
-	    !json_number(json_member(all, "wall_ns"), &wall_ns) || !(wall_ns > 0))
+	    !json_number(json_member(all, "wall_ns"), &wall_ns) || !(wall_ns > 0) ||
+	    wall_ns > WALL_MAX_NS)
 		return err_set(err, ERR_FORMAT, "%s tells no clock: it is no recorder, or an older "
 			       "one", buf_text(&p->t->name));
 	if (p->within_ns >= 0 && within_ns >= p->within_ns)
@@ -210,7 +213,7 @@ static int ask_incident(struct peer *p, struct parcel *parcel, struct err *err)
 	if (rc || p->a->status / 100 != 2)
 		return rc;
 	if (!json_read(buf_text(&p->a->body), &all) ||
-	    !json_number(json_member(all, "incident"), &id) || id < 1)
+	    !json_number(json_member(all, "incident"), &id) || id < 1 || id > ID_MAX)
 		return err_set(err, ERR_FORMAT, "%s made no incident: %.200s",
 			       buf_text(&p->t->name), buf_text(&p->a->body));
 	/* All machines may have the same targets, themselves among them. */

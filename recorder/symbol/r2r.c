@@ -388,7 +388,8 @@ static int add_functions(struct building *b, struct image *m, uint64_t file_at)
 	uint32_t i, k, end, name;
 	int rc = 0;
 
-	qsort(m->entries, m->nentries, sizeof(*m->entries), by_function);
+	if (m->nentries)                     /* qsort(NULL) is not defined */
+		qsort(m->entries, m->nentries, sizeof(*m->entries), by_function);
 	for (i = 0; i < m->nentries && !rc; i = k) {
 		for (k = i + 1; k < m->nentries && m->entries[k].function == m->entries[i].function;
 		     k++)

@@ -340,6 +340,7 @@ static enum pe_step step(struct walk *w)
 	struct stepper *s = &w->s;
 	uint64_t address = s->regs[EH_RIP] - !s->interrupted;
 	const struct eh_frame *tables = w->process->tables(w->process->ctx, address);
+	const struct stepper before = *s;
 	uint32_t budget = s->budget;
 	bool by_pointer = false;
 	struct eh_row row;
@@ -348,6 +349,10 @@ static enum pe_step step(struct walk *w)
 		return step_code(w);
 	switch (step_tables(s, NULL, tables, address, &by_pointer)) {
 	case STEP_ON:
+		if (s->switched) {           /* Windows has no signals: these tables lie */
+			*s = before;
+			return PE_STEP_BROKEN;
+		}
 		if (!is_root(w))
 			return PE_STEP_ON;
 		/* fall through */

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The history's disk becomes full, read-only, broken (EIO), slow (1 MB/s, and a sync of 0.5 s); its
-# directory is renamed, removed: one recorder for each, all at once. Recording and incidents go on,
-# log and status say what is wrong, and once the disk is well the history goes on by itself, without
-# a gap.
+# directory is renamed, removed; the disk of the store is pulled, too: one recorder for each, all at
+# once. Recording and incidents go on, log and status say what is wrong, and once the disk is well
+# the history goes on by itself, without a gap, and what waited for the store is in it.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -12,8 +12,8 @@ if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
 fi
 [ "${DISKS_INSIDE:-}" ] || DISKS_INSIDE=1 exec unshare -m bash "$0"
 
-# Files below a .history cannot be written while the file "eio" or "erofs" is there, and take their
-# time while "slow" is.
+# Files below a .history, and all of pulled.db, cannot be written while the file "eio" or "erofs" is
+# there, and take their time while "slow" is.
 cat >disk.c <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ cat >disk.c <<'C'
 
 static int bad(const char *path, size_t n)
 {
-	if (!strstr(path, ".history/"))
+	if (!strstr(path, ".history/") && !strstr(path, "pulled.db"))
 		return 0;
 	if (access("slow", F_OK) == 0)
 		usleep(n ? (useconds_t)n : 500000);
@@ -79,7 +79,7 @@ if ! gcc -shared -fPIC -o disk.so disk.c; then
 	exit 0
 fi
 
-cases="full readonly eio slow renamed removed"
+cases="full readonly eio slow renamed removed pulled"
 declare -A pid
 "$BUILD/programs/burn" 120 >/dev/null & burn=$!
 trap 'kill -KILL $burn ${pid[*]} 2>/dev/null' EXIT
@@ -95,7 +95,7 @@ mkdir full.db.history
 mount -t tmpfs -o size=16m,mode=700 tmpfs full.db.history
 for name in $cases; do
 	preload=
-	case $name in readonly | eio | slow) preload=$PWD/disk.so ;; esac
+	case $name in readonly | eio | slow | pulled) preload=$PWD/disk.so ;; esac
 	mkdir -p $name
 	(cd $name && LD_PRELOAD=$preload exec "$RECORDER" collect --store ../$name.db --freq 49 \
 		--history-sync-sec 1 --max-cpu-percent 0 --delay-after-trigger-sec 1 \
@@ -108,7 +108,7 @@ done
 # ---- all of them break ---------------------------------------------------------------------------
 
 head -c 16m /dev/zero >full.db.history/filler 2>/dev/null
-touch readonly/erofs eio/eio slow/slow
+touch readonly/erofs eio/eio slow/slow pulled/eio
 mv renamed.db.history renamed.aside
 rm -r removed.db.history
 broke=$(date +%s%3N)
@@ -121,6 +121,9 @@ for name in full readonly eio; do
 	check a_snapshot_is_asked_for_beside_a_${name}_disk "$RECORDER" snapshot --store $name.db
 	check it_is_stored_beside_a_${name}_disk wait_for 30 grep -q 'incident .* stored' $name.log
 done
+"$RECORDER" snapshot --store pulled.db >/dev/null 2>&1
+check a_pulled_disk_is_a_failure wait_for 60 status pulled 'Health +failing'
+check the_log_says_why says pulled.log 'an incident cannot be stored: .*error'
 for name in slow renamed removed; do
 	check history_goes_on_in_spite_of_a_${name}_disk wait_for 30 is_later $name $broke
 done
@@ -132,7 +135,7 @@ done
 
 # ---- and are well again --------------------------------------------------------------------------
 
-rm -f full.db.history/filler readonly/erofs eio/eio slow/slow
+rm -f full.db.history/filler readonly/erofs eio/eio slow/slow pulled/eio
 well=$(date +%s%3N)
 for name in $cases; do
 	check history_is_written_again_after_a_${name}_disk wait_for 40 is_later $name "$well"
@@ -141,6 +144,8 @@ for name in full readonly eio; do
 	check the_log_says_that_a_${name}_disk_is_well \
 		says $name.log 'the history is written again'
 done
+check what_waited_for_a_pulled_disk_is_stored wait_for 60 grep -q 'incident .* stored' pulled.log
+check nothing_fails_any_more wait_for 60 says pulled.log 'nothing fails any more'
 for name in $cases; do
 	"$RECORDER" stop --store $name.db >stop.out 2>&1
 	wait "${pid[$name]}"
@@ -151,7 +156,7 @@ for name in $cases; do
 	check files_of_a_${name}_disk_are_sound test ! -s unsound
 done
 # What waited is there: one stretch from before the failure to the end, and no sample is missing.
-for name in full readonly eio slow; do
+for name in full readonly eio slow pulled; do
 	check nothing_is_missing_after_a_${name}_disk jq -se \
 		"length == 1 and .[0].lost == 0 and (.[0].from_utc | length > 0)" $name.history
 	check no_second_is_missing_after_a_${name}_disk bash -c "

@@ -165,6 +165,8 @@ gets a_profile_is_there 200 . '/debug/pprof/profile?seconds=3'
 cp body profile.pb.gz
 check and_it_is_gzip gzip -t profile.pb.gz
 gets seconds_have_a_range 400 'give 1 to 3600' '/debug/pprof/profile?seconds=0'
+gets a_process_is_not_cut_off 400 'give 109 characters at most' \
+	"/debug/pprof/profile?seconds=3&process=$(printf 'b%.0s' {1..110})"
 gets scrapers_find_it 200 'profile' /debug/pprof/
 if command -v go >/dev/null && go tool pprof -h >/dev/null 2>&1 || go tool pprof 2>&1 |
 	grep -q usage; then

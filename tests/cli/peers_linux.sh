@@ -204,6 +204,14 @@ expect a_short_id_is_refused 2 'give 8 digits' show --store web1.db --group-id 0
 expect several_stores_are_for_groups 2 'show --group-id take several' show --store a.db \
 	--store b.db
 
+# ---- a peer that lies ----------------------------------------------------------------------------
+
+python3 "$TOP/tests/support/peer_clock.py" "http://127.0.0.1:$((port + 3))" 1e290 >liar.port &
+pids="$pids $!"
+wait_for 20 test -s liar.port
+expect a_clock_that_cannot_be_is_none 1 'tells no clock' snapshot --store web2.db --last 2 \
+	--reason 'a lie' --peers "127.0.0.1:$(cat liar.port);Auth=token"
+
 # ---- secrets -------------------------------------------------------------------------------------
 
 status >status.json

@@ -23,7 +23,9 @@ check its_system_calls_are_filtered [ "$(field "$pid" Seccomp)" = 2 ]
 check the_recorder_s_are_filtered_too [ "$(field "$recorder" Seccomp)" = 2 ]
 check it_has_three_descriptors_at_rest wait_for 20 has_three
 if [ "$(id -u)" = 0 ]; then
-	check it_is_nobody [ "$(field "$pid" Uid | cut -f 1)" = 65534 ]
+	check it_is_a_user_of_its_own [ "$(field "$pid" Uid | cut -f 1)" = 1879048192 ]
+	check whom_nobody_else_can_kill expect_exit 1 \
+		setpriv --reuid=65534 --clear-groups kill -KILL "$pid"
 	# Bit 16 is CAP_SYS_MODULE, 22 CAP_SYS_BOOT, 19 CAP_SYS_PTRACE.
 	rights=$((16#$(field "$recorder" CapPrm)))
 	check the_recorder_keeps_what_it_uses [ $((rights >> 19 & 1)) = 1 ]

@@ -139,7 +139,7 @@ bool nettrace_records_write(struct nettrace_writing *w, const void *bytes, size_
 
 bool nettrace_records_refuse(struct buf *out, bool (*send)(const void *bytes, size_t n))
 {
-	struct told_end end = {.how.code = ERR_IO};
+	struct told_end end = {.how.code = ERR_STOPPED};
 	struct nettrace_writing w = {.out = out, .send = send};
 
 	snprintf(end.how.why, sizeof(end.how.why),
@@ -204,6 +204,7 @@ static int take_kind(struct nettrace_reading *r, const uint8_t *bytes, size_t n,
 	struct told_kind k;
 	size_t at = 0;
 	bool good;
+	int rc;
 
 	if (n < sizeof(k))
 		return set_bad(err);
@@ -226,7 +227,9 @@ static int take_kind(struct nettrace_reading *r, const uint8_t *bytes, size_t n,
 	d.meta.level = k.level;
 	d.meta.opcode = k.opcode;
 	d.texts = (struct buf){.data = (char *)(uintptr_t)bytes, .len = n};
-	return nettrace_metas_put(&r->metas, &d, err);
+	rc = nettrace_metas_put(&r->metas, &d, err);
+	r->metas.nrefused += rc != 0;        /* its events are known to have none */
+	return rc;
 }
 
 static int take_event(struct nettrace_reading *r, const uint8_t *bytes, size_t n,
@@ -272,28 +275,30 @@ int nettrace_records_take(struct nettrace_reading *r, const uint8_t *bytes, size
 			  struct err *err)
 {
 	struct record record;
-	int rc = 0;
+	int rc = 0, one;
 
-	for (*taken = 0; !rc && n - *taken >= sizeof(record); *taken += record.nbytes) {
+	for (*taken = 0; rc != ERR_FORMAT && n - *taken >= sizeof(record);
+	     *taken += record.nbytes) {
 		const uint8_t *body = bytes + *taken + sizeof(record);
 
 		memcpy(&record, bytes + *taken, sizeof(record));
 		if (record.nbytes > NETTRACE_RECORD_MAX_BYTES - sizeof(record) || *ended)
 			return set_bad(err);
 		if (record.nbytes > n - *taken - sizeof(record))
-			return 0;
+			return rc;
 		*taken += sizeof(record);
 		if (record.what == KIND)
-			rc = take_kind(r, body, record.nbytes, err);
+			one = take_kind(r, body, record.nbytes, err);
 		else if (record.what == EVENT)
-			rc = take_event(r, body, record.nbytes, each, ctx, err);
+			one = take_event(r, body, record.nbytes, each, ctx, err);
 		else if (record.what == FACTS && record.nbytes == sizeof(struct nettrace_facts))
-			rc = take_facts(r, body) ? 0 : set_bad(err);
+			one = take_facts(r, body) ? 0 : set_bad(err);
 		else if (record.what == END && record.nbytes == sizeof(struct told_end))
-			rc = take_end(r, body, end, err);
+			one = take_end(r, body, end, err);
 		else
-			rc = set_bad(err);
+			one = set_bad(err);
 		*ended = record.what == END;
+		rc = rc && one != ERR_FORMAT ? rc : one;
 	}
 	return rc;
 }

@@ -19,7 +19,7 @@
 #define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
 #define RETRY_LAST_NS (64 * NS_PER_SEC)
-#define RETRY_OVER_NS (4 * NS_PER_SEC)       /* first, after a stream that exceeded its share */
+#define RETRY_OVER_NS (4 * NS_PER_SEC)       /* first, after a stream that failed */
 #define CHECK_ALIVE_NS NS_PER_SEC
 #define CHECK_STREAM_NS (10 * NS_PER_SEC)    /* rarely: the connection's end shows the program's */
 #define PORTIONS 4u                          /* in one step */
@@ -59,7 +59,7 @@ struct dotnet_session {
 	bool flows;                          /* bytes of the stream have come */
 	bool map_done, stopping, failure_logged, settling;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
-	uint64_t over_backoff_ns;            /* after the last stream that exceeded its share */
+	uint64_t over_backoff_ns;            /* after the last stream that failed */
 	struct buf out;
 	size_t sent;
 	unsigned char answer[DOTNET_ANSWER_MAX_BYTES];
@@ -259,9 +259,11 @@ static void feed_stream(struct dotnet_session *s, const void *bytes, size_t n)
 	int rc = dotnet_stream_feed(s->stream, bytes, n, queue_event, s, &err);
 
 	s->flows = true;
-	if (rc == ERR_LIMIT) {
-		/* Later each time: whoever floods gets little of our time. */
-		s->lost++;
+	s->lost += rc != 0;
+	if (rc == ERR_STOPPED && s->now_ns - s->streams_ns >= RETRY_FIRST_NS) {
+		s->backoff_ns = RETRY_NEW_NS;   /* not its fault: at once, but once a second */
+	} else if (rc && rc != ERR_STOPPED) {
+		/* Later each time: whoever floods, or ends the process, gets little of our time. */
 		s->over_backoff_ns = s->over_backoff_ns ? s->over_backoff_ns * 2 : RETRY_OVER_NS;
 		if (s->over_backoff_ns > RETRY_LAST_NS)
 			s->over_backoff_ns = RETRY_LAST_NS;

@@ -2,7 +2,10 @@
  * The process that reads what .NET programs send over EventPipe: a nettrace stream is bytes of a
  * stranger, so it is parsed where no harm can be done (base/confined_linux.h), for all programs in
  * one process. What it answers are events as records (nettrace_records.h), which are checked. When
- * it dies, all streams fail, and the next one that begins starts it again.
+ * it dies, or takes over 5 s for a portion, all its streams fail, and the next one that begins
+ * starts it again. The user whose stream did that is marked, and from then on has his streams read
+ * by a second process, for marked users only and with totals of its own: nobody ends the streams
+ * of others twice.
  *
  * Linux; on Windows there is none. One thread, but for what is said to be for others.
  */
@@ -34,7 +37,8 @@ int dotnet_stream_new(struct dotnet_streams *s, uint32_t uid, struct dotnet_stre
 void dotnet_stream_free(struct dotnet_stream *t);           /* NULL allowed */
 /*
  * Read n bytes, DOTNET_PORTION_MAX_BYTES at most; as nettrace_feed(), but that each() has no
- * result. Kinds of events live as long as the stream. ERR_FORMAT also when the process died of it.
+ * result. Kinds of events live as long as the stream. ERR_FORMAT also when the process died of it,
+ * ERR_LIMIT when it took too long. ERR_STOPPED: the process that had begun it is gone.
  */
 int dotnet_stream_feed(struct dotnet_stream *t, const void *bytes, size_t n, nettrace_each *each,
 		       void *ctx, struct err *err);

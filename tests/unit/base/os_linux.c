@@ -328,6 +328,17 @@ TEST(os_poll_rests_where_it_is_refused)
 	assert_in_range(rounds, 1, 10);
 }
 
+/* A limit of memory that sees 0 bytes holds nothing. */
+TEST(os_self_usage_knows_the_memory_without_a_descriptor)
+{
+	struct rlimit old = take_descriptors(lowest_free());
+	uint64_t cpu_ns, rss_bytes;
+
+	os_self_usage(&cpu_ns, &rss_bytes);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_true(rss_bytes >= 100000);
+}
+
 TEST(os_ipc_lets_callers_wait_until_a_descriptor_is_free)
 {
 	struct os_wake *wake = os_wake_new();
@@ -468,6 +479,7 @@ int main(void)
 		cmocka_unit_test(os_signals_arrive_by_waiting_only),
 		cmocka_unit_test(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken),
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
+		cmocka_unit_test(os_self_usage_knows_the_memory_without_a_descriptor),
 		cmocka_unit_test(os_ipc_lets_callers_wait_until_a_descriptor_is_free),
 		cmocka_unit_test(os_poll_rests_where_it_is_refused),
 		cmocka_unit_test(os_a_priority_counts_once_no_mutex_is_held),

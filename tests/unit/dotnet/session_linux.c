@@ -5,9 +5,11 @@
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
 #include "source/host/proc_parse.h"
+#include "tests/support/child_linux.h"
 #include "tests/support/nettrace_writer.h"
 #include "tests/support/test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,8 +283,35 @@ TEST(one_that_talks_nonsense_is_given_up)
 		}
 		say(&l, talks[i], 16);
 		assert_int_equal(fd_of(&l), -1);
+		l.now_ns += (i ? 4 : 1) * NS_PER_SEC - NS_PER_MS;
+		step(&l, false);
+		assert_int_equal(fd_of(&l), -1);
 		close_lab(&l);
 	}
+}
+
+TEST(one_whose_stream_was_ended_by_another_is_asked_again_at_once)
+{
+	struct buf file = {0};
+	unsigned events = 0;
+	struct lab l;
+
+	open_lab(&l);
+	assert_int_equal(os_load("tests/data/nettrace/gc.nettrace", 1 << 20, &file, NULL), 0);
+	take_call(&l);
+	say(&l, yes, 28);
+	say(&l, file.data, 500);
+	l.now_ns += NS_PER_SEC;
+	assert_int_equal(kill(last_child(), SIGKILL), 0);
+	say(&l, file.data + 500, 500);
+	assert_int_equal(fd_of(&l), -1);
+	assert_int_equal(dotnet_session_lost(l.session), 1);
+	dotnet_queue_release(&l.queue, UINT64_MAX, count, &events);
+	l.now_ns += 20 * NS_PER_MS;
+	close(l.peer);
+	take_call(&l);
+	buf_free(&file);
+	close_lab(&l);
 }
 
 TEST(one_that_hangs_up_is_called_later_and_later)
@@ -384,6 +413,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_program_that_answers_gives_its_events),
 		cmocka_unit_test(one_that_says_nothing_is_given_up_and_asked_again_later),
 		cmocka_unit_test(one_that_talks_nonsense_is_given_up),
+		cmocka_unit_test(one_whose_stream_was_ended_by_another_is_asked_again_at_once),
 		cmocka_unit_test(one_that_owes_a_stream_is_not_hung_up_on),
 		cmocka_unit_test(core_3_is_asked_for_events_only),
 		cmocka_unit_test(

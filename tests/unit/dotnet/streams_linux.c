@@ -5,6 +5,8 @@
 #include "base/os.h"
 #include "source/dotnet/nettrace_records.h"
 #include "source/dotnet/streams.h"
+#include "tests/support/child_linux.h"
+#include "tests/support/nettrace_writer.h"
 #include "tests/support/test.h"
 
 #include <signal.h>
@@ -95,20 +97,6 @@ TEST(events_are_those_that_are_read_here)
 	dotnet_streams_free(streams);
 }
 
-/* The process is this program's only child. */
-static pid_t child(void)
-{
-	char path[60];
-	struct buf text = {0};
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	assert_int_equal(os_load(path, 100, &text, NULL), 0);
-	pid = (pid_t)strtol(buf_text(&text), NULL, 10);
-	buf_free(&text);
-	return pid;
-}
-
 TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
 {
 	struct dotnet_stream *first, *second;
@@ -122,7 +110,7 @@ TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
 	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
 	assert_int_equal(dotnet_stream_new(streams, os_uid(), &first, NULL), 0);
 	assert_int_equal(dotnet_stream_feed(first, file.data, 500, see, &seen, &err), 0);
-	pid = child();
+	pid = last_child();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_not_equal(dotnet_stream_feed(first, file.data + 500, 9, see, &seen, &err), 0);
 	assert_int_not_equal(dotnet_stream_feed(first, file.data + 509, 9, see, &seen, &err), 0);
@@ -133,12 +121,141 @@ TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
 	assert_int_equal(dotnet_stream_new(streams, os_uid(), &second, NULL), 0);
 	assert_int_equal(feed_all(second, &file, &seen, &err), 0);
 	assert_int_equal(seen.n, 208);
-	assert_int_not_equal(child(), pid);
+	assert_int_not_equal(last_child(), pid);
 	dotnet_stream_free(first);
 	dotnet_stream_free(second);
 	dotnet_streams_free(streams);
-	assert_int_equal(child(), 0);
+	assert_int_equal(last_child(), 0);
 	buf_free(&seen.text);
+	buf_free(&file);
+}
+
+struct portion {
+	struct dotnet_stream *stream;
+	const struct buf *file;
+	struct err err;
+	int rc;
+};
+
+/* The first bytes of the file. */
+static void begin(void *ctx)
+{
+	struct portion *p = ctx;
+	struct seen seen = {0};
+
+	p->rc = dotnet_stream_feed(p->stream, p->file->data, 500, see, &seen, &p->err);
+	buf_free(&seen.text);
+}
+
+/* The process dies while it has a portion of this stream, as by a defect of the parser. */
+static void die_of(struct portion *p)
+{
+	struct os_thread *thread;
+	uint64_t progress, before = 0;
+	pid_t pid = last_child();
+	unsigned looks = 0;
+
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(os_thread_start("feeds", begin, p, &thread, NULL), 0);
+	/* It waits for the answer, for which it has 5 s. */
+	for (; looks < 20; before = progress) {
+		looks = os_thread_waits(thread, &progress) && progress == before ? looks + 1 : 0;
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	os_thread_join(thread);
+	assert_int_equal(p->rc, ERR_FORMAT);
+	assert_non_null(strstr(p->err.text, "died of it (signal 9)"));
+}
+
+TEST(nobody_ends_the_streams_of_others_twice)
+{
+	enum {GOOD = 1001, BAD};
+	struct portion good = {.rc = 0}, bad = {.rc = 0};
+	struct dotnet_streams *streams;
+	struct buf file = {0};
+	pid_t pid;
+	unsigned i;
+
+	load("gc", &file);
+	good.file = bad.file = &file;
+	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
+	assert_int_equal(dotnet_stream_new(streams, GOOD, &good.stream, NULL), 0);
+	assert_int_equal(dotnet_stream_new(streams, BAD, &bad.stream, NULL), 0);
+	begin(&good);
+	assert_int_equal(good.rc, 0);
+	die_of(&bad);
+	begin(&good);
+	assert_int_equal(good.rc, ERR_STOPPED);
+	dotnet_stream_free(good.stream);
+	assert_int_equal(dotnet_stream_new(streams, GOOD, &good.stream, NULL), 0);
+	begin(&good);
+	assert_int_equal(good.rc, 0);
+	pid = last_child();
+	for (i = 0; i < 3; i++) {
+		dotnet_stream_free(bad.stream);
+		assert_int_equal(dotnet_stream_new(streams, BAD, &bad.stream, NULL), 0);
+		begin(&bad);
+		assert_int_equal(bad.rc, 0);
+		assert_int_not_equal(last_child(), pid);
+		die_of(&bad);
+		assert_int_equal(last_child(), pid);
+		assert_int_equal(dotnet_stream_feed(good.stream, file.data + 500 + i, 1, see,
+						    NULL, NULL), 0);
+	}
+	dotnet_stream_free(good.stream);
+	dotnet_stream_free(bad.stream);
+	dotnet_streams_free(streams);
+	buf_free(&file);
+}
+
+/* Until what it has described is so large, or an error. */
+static int describe(struct dotnet_streams *streams, struct dotnet_stream *t, uint64_t bytes)
+{
+	struct nettrace_writer w = {.sent = 0};
+	struct seen seen = {0};
+	int rc = 0;
+
+	nettrace_write_head(&w);
+	while (!rc && dotnet_streams_kind_bytes(streams) < bytes) {
+		nettrace_write_kinds(&w, 20);
+		nettrace_write_event(&w, w.number);       /* kinds are told with it */
+		rc = dotnet_stream_feed(t, w.bytes.data, w.bytes.len, see, &seen, NULL);
+		nettrace_writer_sent(&w);
+	}
+	buf_free(&seen.text);
+	buf_free(&w.bytes);
+	return rc;
+}
+
+/* Streams of a process that has gone still have their kinds here, while the new one has none. */
+TEST(a_stream_whose_kinds_have_no_room_here_fails_alone)
+{
+	enum {GOOD = 1001, BAD, SHARES = 5};
+	struct dotnet_stream *full[SHARES + 1];
+	struct portion good = {.rc = 0};
+	struct dotnet_streams *streams;
+	struct buf file = {0};
+	unsigned i;
+
+	load("gc", &file);
+	good.file = &file;
+	assert_int_equal(dotnet_streams_new(os_uid(), &streams, NULL), 0);
+	for (i = 0; i <= SHARES; i++)
+		assert_int_equal(dotnet_stream_new(streams, BAD, &full[i], NULL), 0);
+	for (i = 0; i < SHARES; i++)
+		assert_int_equal(describe(streams, full[i], (i + 1) * (uint64_t)3100000), 0);
+	assert_int_equal(kill(last_child(), SIGKILL), 0);
+	assert_int_not_equal(describe(streams, full[0], UINT64_MAX), 0);
+	assert_int_equal(dotnet_stream_new(streams, GOOD, &good.stream, NULL), 0);
+	begin(&good);
+	assert_int_equal(good.rc, 0);
+	assert_int_equal(describe(streams, full[SHARES], UINT64_MAX), ERR_LIMIT);
+	assert_int_equal(dotnet_stream_feed(good.stream, file.data + 500, 1, see, NULL, NULL), 0);
+	dotnet_stream_free(good.stream);
+	for (i = 0; i <= SHARES; i++)
+		dotnet_stream_free(full[i]);
+	dotnet_streams_free(streams);
 	buf_free(&file);
 }
 
@@ -257,6 +374,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_those_that_are_read_here),
 		cmocka_unit_test(when_it_dies_its_streams_fail_and_new_ones_are_read),
+		cmocka_unit_test(nobody_ends_the_streams_of_others_twice),
+		cmocka_unit_test(a_stream_whose_kinds_have_no_room_here_fails_alone),
 		cmocka_unit_test(a_damaged_stream_fails_alone),
 		cmocka_unit_test(a_clock_without_ticks_is_not_believed),
 		cmocka_unit_test(records_with_any_byte_changed_are_an_error_or_can_be_used),
