@@ -8,7 +8,6 @@
 #include "source/perf/state_linux.h"
 #include "symbol/elf.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,29 +153,24 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	return s->nfiles++;
 }
 
-/* start-end perms pgoff major:minor inode path. returns  false without memory */
+/* returns  false without memory */
 static bool read_mapping(struct snapshot *s, char *line)
 {
 	static const struct perf_process nobody;
 	struct snapshot_mapping m = {.file = SNAPSHOT_NO_FILE};
 	struct object_key key = {0};
-	uint64_t ino;
-	unsigned major, minor;
-	char perms[8];
-	char *path;
-	int at = 0;
+	struct maps_line l;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &m.start,
-		   &m.end, perms, &m.pgoff, &major, &minor, &ino, &at) != 7 ||
-	    perms[2] != 'x')
+	if (!maps_line_read(line, &l) || !l.executable)
 		return true;
-	path = line + at;
-	maps_unescape(path);
-	path[perf_path_length(path)] = '\0';
-	m.path = path[0] ? perf_mapping_path(path, m.start) : "//anon";
+	l.path[perf_path_length(l.path)] = '\0';
+	m.start = l.start;
+	m.end = l.end;
+	m.pgoff = l.pgoff;
+	m.path = l.path[0] ? perf_mapping_path(l.path, m.start) : "//anon";
 	perf_mapping_kind(m.path, &nobody, &key);
-	if (key.kind == OBJECT_ELF && path[0] == '/') {
-		m.file = add_file(s, path, makedev(major, minor), ino);
+	if (key.kind == OBJECT_ELF && l.path[0] == '/') {
+		m.file = add_file(s, l.path, makedev(l.major, l.minor), l.ino);
 		if (m.file == SNAPSHOT_NO_FILE)
 			return false;
 	}
