@@ -394,15 +394,15 @@ static int open_online(struct perf_cpus *c, const bool *online, struct err *err)
 	return opened ? 0 : err_set(err, ERR_UNSUPPORTED, "no CPU could be opened for sampling");
 }
 
-struct perf_ask perf_cpus_ask(const struct capture *c)
+struct perf_ask perf_cpus_ask(const struct capture *c, unsigned ncpus)
 {
 	return (struct perf_ask){
 		.freq_hz = c->freq_hz,
 		.kernel_stacks = !c->no_kernel_stacks,
 		.no_samples = c->only_providers != NULL,
 		.stack_kb = c->stack_kb,
-		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb,
-							  os_cpu_count()),
+		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb, ncpus),
+		.ncpus = ncpus,
 		.build_ids = true,
 		.ksymbols = !c->no_kernel_stacks,
 		.cgroups = true,
@@ -427,6 +427,9 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 		log_line(asked.log, LOG_INFO, "samples copy stacks of a fixed size, and each one "
 			 "wakes a reader of Python frames: %s", why.text);
 	c->ask.has_program = c->program != NULL;
+	if (c->program)
+		c->ask.stack_ring_bytes =
+			perf_short_ring_bytes(ask->freq_hz, ask->stack_kb, ask->ncpus);
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));

@@ -37,8 +37,8 @@ struct perf_cpus {
 	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };
 
-/* What recording asks of each CPU's events. */
-struct perf_ask perf_cpus_ask(const struct capture *c);
+/* What recording asks of each CPU's events, on a machine with so many. */
+struct perf_ask perf_cpus_ask(const struct capture *c, unsigned ncpus);
 
 /*
  * Open all rings of the online CPUs, disabled. Clears build_ids and ksymbols in c->ask where the

@@ -335,7 +335,7 @@ static void perf_close(struct source *source)
  */
 static int open_cpus(struct perf_source *s, const struct probes_config *probes, struct err *err)
 {
-	struct perf_ask ask = perf_cpus_ask(&s->cfg.capture);
+	struct perf_ask ask = perf_cpus_ask(&s->cfg.capture, os_cpu_count());
 	uint32_t faults = ask.no_samples ? 0 : s->cfg.capture.memory_period;
 	uint32_t unmaps = faults ? perf_memory_tracepoint(&s->unmaps) : 0;
 	int rc = perf_cpus_open(&s->cpus, &ask, probes, faults, unmaps, err);
@@ -489,7 +489,7 @@ static void perf_status(struct source *source, struct source_status *out)
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
-	struct perf_ask ask = perf_cpus_ask(&cfg->capture);
+	struct perf_ask ask = perf_cpus_ask(&cfg->capture, os_cpu_count());
 	int rc = perf_probe(&ask, err);
 
 	if (rc != ERR_ACCESS || !cfg->capture.root_pid)
