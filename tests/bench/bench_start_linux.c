@@ -5,9 +5,9 @@
  * They are made first and ended afterwards; if this program ends, they do. `recorder collect`
  * starts RUNS times, and records when it says so on stderr. Beside its CPU time until then stands
  * what this program needs, on one thread, to read the same of /proc: of each process stat, cgroup,
- * maps, the link to its program and its threads' names; and kallsyms. later_cpu_ms is what it uses
- * in the second after that. Median of the runs, and the spread from the least to the most. Text to
- * stdout, with --json to stderr and an object to stdout.
+ * maps, the link to its program and the names of several threads; and kallsyms. later_cpu_ms is
+ * what it uses in the second after that. Median of the runs, and the spread from the least to the
+ * most. Text to stdout, with --json to stderr and an object to stdout.
  */
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
@@ -72,17 +72,19 @@ static bool read_thread(void *ctx, uint32_t tid)
 
 static bool read_process(void *ctx, uint32_t pid)
 {
-	const char *const names[] = {"stat", "cgroup", "maps"};
 	char path[60], target[4096];
-	unsigned i;
+	struct proc_stat stat;
+	uint64_t start_ns;
 
 	(void)ctx;
-	for (i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), "%u/%s", pid, names[i]);
-		read_file(path);
-	}
+	if (!proc_pid_stat(pid, &stat, &start_ns) || !proc_pid_exe(pid, target, sizeof(target)))
+		return true;                 /* it is of the kernel */
+	snprintf(path, sizeof(path), "%u/cgroup", pid);
+	read_file(path);
+	snprintf(path, sizeof(path), "%u/maps", pid);
+	read_file(path);
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	if (proc_pid_exe(pid, target, sizeof(target)))       /* else it is of the kernel */
+	if (stat.threads > 1)
 		proc_each(path, read_thread, &pid);
 	return true;
 }

@@ -205,6 +205,11 @@ static bool read_task(void *ctx, uint32_t tid)
 		return false;
 	t = &s->tasks[s->ntasks++];
 	*t = (struct snapshot_task){.tid = tid};
+	/* stat has it too, with line feeds and backslashes escaped. */
+	if (tid == s->pid && !strchr(s->stat.comm, '\\')) {
+		snprintf(t->comm, sizeof(t->comm), "%.*s", (int)sizeof(t->comm) - 1, s->stat.comm);
+		return true;
+	}
 	snprintf(name, sizeof(name), "task/%u/comm", tid);
 	if (proc_pid_load(s->pid, name, 256, &comm) && comm.len) {
 		comm.data[strcspn(comm.data, "\n")] = '\0';
@@ -240,7 +245,10 @@ static void read_process(struct snapshot *s)
 		read_maps(s);
 	}
 	snprintf(text, sizeof(text), "/proc/%u/task", s->pid);
-	proc_each(text, read_task, s);
+	if (s->stat.threads == 1)
+		read_task(s, s->pid);
+	else
+		proc_each(text, read_task, s);
 }
 
 static void snapshot_run(struct job *job)
