@@ -263,7 +263,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
-	bool waits = false;
+	uint64_t wait_ns = 0;                /* the first watermark says that it records */
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -280,14 +280,14 @@ static int perf_run(struct source *source, struct err *err)
 		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are gone
 		 * 10 ms later would have 10 % of their names, not 43 % (cli/names_linux.sh).
 		 */
-		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
+		if (perf_cpus_wait(&s->cpus, wait_ns))
 			os_sleep_ns(COALESCE_NS + s->cfg.capture.batch_ns);
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
 		deliver(s, until_ns, now);
-		waits = s->delivered_ns < until_ns;
+		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : POLL_NS;
 		follow_level(s);
 		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);
