@@ -413,7 +413,7 @@ static int measure(unsigned ncpus, unsigned freq_hz, double goal_pct, double *ba
 	row_num(&r, "latency_median_ms", latency_ms);
 	row_num(&r, "latency_p99_ms", b.latencies_ms[b.nseen * 99 / 100]);
 	row_num(&r, "samples", (double)b.due);
-	row_num(&r, "lost", (double)(b.due - result.samples));
+	row_most(&r, "lost", (double)(b.due - result.samples), 0);
 	row_close(&r);
 	return 0;
 }
