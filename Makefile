@@ -156,7 +156,7 @@ help_topics  := $(BUILD)/gen/help_topics.c
 srcs_cli     += $(help_topics)
 
 tests    := $(filter tests/unit/$(T)%,$(call srcs,tests/unit/*))
-targets  := $(call srcs,tests/programs)
+targets  := $(call srcs,tests/programs) $(call srcs,tests/bench)
 fuzzers  := $(call srcs,tests/fuzz)
 helpers  := $(call srcs,tests/support)
 sources  := recorder/main.c $(foreach r,$(ROOMS),$(srcs_$r)) $(tests) $(targets) $(fuzzers) \
@@ -171,7 +171,7 @@ objects := $(call objs,$(sources))
 # Programs, by kind: ours, the unit tests, those that tests record, the fuzz targets.
 recorder        := $(BUILD)/recorder$(EXE)
 test_programs   := $(tests:%.c=$(BUILD)/%$(EXE))
-target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
+target_programs := $(patsubst %.c,$(BUILD)/programs/%$(EXE),$(notdir $(targets)))
 # Stand-ins for DLLs of Windows; tests put them into a Wine prefix of their own.
 test_dlls       := $(if $(EXE),$(patsubst tests/%.c,$(BUILD)/%.dll,$(wildcard tests/dll/*.c)))
 
@@ -236,6 +236,10 @@ $(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/supp
 $(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o \
                            $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a \
                                $$(call archives,cli))
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(libs)
+$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/bench/%.o $(BUILD)/lib/support.a \
+                           $$(call archives,cli)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 

@@ -14,6 +14,7 @@
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
 #    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
 # 5. probes.sh: what rules on tracepoints, and --thread-time, add to a system call and to a switch.
+# 6. scale.sh: 2 to 512 CPUs, large programs, the start among many processes.
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
 # Missed goals are named at the end; with BENCH_STRICT=1 they are an error.
@@ -504,6 +505,7 @@ fi
 
 RECORDER=$RECORDER "$TOP/tests/bench/probes.sh"
 RECORDER=$RECORDER "$TOP/tests/bench/runtimes.sh" 10 2
+RECORDER=$RECORDER RESULTS=$DIR/results.jsonl "$TOP/tests/bench/scale.sh"
 
 cat <<END
 

@@ -28,29 +28,26 @@ static bool may_have_methods(const char *path)
 	return base && !strstr(base, ".so");
 }
 
-/* START-END r-xp PGOFF DEV INO PATH (proc_pid_maps(5)) */
 static void take_line(struct reading *r, char *line)
 {
 	static const char deleted[] = " (deleted)";
 	struct dotnet_image image = {0};
-	uint64_t end;
-	char rights[8], *path;
-	int at = 0;
+	struct maps_line l;
+	char *path;
 	size_t n;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &image.start,
-		   &end, rights, &image.pgoff, &at) < 4 ||
-	    at <= 0 || rights[2] != 'x' || line[at] != '/' || end <= image.start)
+	if (!maps_line_read(line, &l) || !l.executable || l.path[0] != '/' || l.end <= l.start)
 		return;
-	path = line + at;
-	maps_unescape(path);
+	path = l.path;
 	n = strlen(path);
 	if (n > sizeof(deleted) && strcmp(path + n - (sizeof(deleted) - 1), deleted) == 0)
 		path[n - (sizeof(deleted) - 1)] = '\0';
 	if (n >= PATH_BYTES || !may_have_methods(path) ||
 	    ARRAY_ROOM(r->images, r->room, r->n + 1))
 		return;
-	image.bytes = end - image.start;
+	image.start = l.start;
+	image.pgoff = l.pgoff;
+	image.bytes = l.end - l.start;
 	image.path = strdup(path);
 	if (image.path)
 		r->images[r->n++] = image;

@@ -45,5 +45,15 @@ uint32_t maps_count(const struct maps *maps);
  */
 void maps_unescape(char *path);
 
+/* A line of /proc/PID/maps: START-END rwxp PGOFF MAJOR:MINOR INODE PATH, numbers hex but INODE. */
+struct maps_line {
+	uint64_t start, end, pgoff, ino;
+	unsigned major, minor;
+	bool executable;
+	char *path;                          /* into the line; "" = none */
+};
+/* line: without its LF; its path is unescaped in place. returns  false when it is another text */
+bool maps_line_read(char *line, struct maps_line *out);
+
 /* Is what is mapped by this path no file, but memory that a program fills with code? */
 bool maps_path_is_run_time(const char *path);

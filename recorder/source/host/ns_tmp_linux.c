@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#define FIRST_NS (NS_PER_SEC / 5)            /* the sources start first */
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
 #define REST_PER_CPU_TIME 5000u             /* rests this many times its CPU time; see the header */
@@ -485,6 +486,8 @@ static void ns_tmp_main(void *ctx)
 	w->own_mounts = namespace_of("self", "mnt");
 	w->own_pids = namespace_of("self", "pid");
 	os_mutex_lock(w->lock);
+	if (!w->stopping)
+		os_cond_wait(w->wake, w->lock, FIRST_NS);
 	while (!w->stopping) {
 		os_mutex_unlock(w->lock);
 		rest_ns = scan(w);

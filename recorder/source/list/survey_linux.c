@@ -223,23 +223,17 @@ static void look_at_file(struct work *w, struct process_view *v, const char *pat
 		snprintf(v->library, sizeof(v->library), "%s", name);
 }
 
-/* start-end perms pgoff major:minor inode path */
 static void look_at_mapping(struct work *w, struct process_view *v, char *line)
 {
-	uint64_t start, end, ino;
-	unsigned major, minor;
-	char perms[8];
-	int at = 0;
+	struct maps_line l;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end,
-		   perms, &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
+	if (!maps_line_read(line, &l) || !l.executable)
 		return;
-	maps_unescape(line + at);
-	v->facts.is_dotnet |= begins_with(line + at, "/memfd:doublemapper");
-	if (is_generated(line + at))
-		v->facts.jit_bytes += end - start;
-	else if (line[at] == '/')
-		look_at_file(w, v, line + at, makedev(major, minor), ino);
+	v->facts.is_dotnet |= begins_with(l.path, "/memfd:doublemapper");
+	if (is_generated(l.path))
+		v->facts.jit_bytes += l.end - l.start;
+	else if (l.path[0] == '/')
+		look_at_file(w, v, l.path, makedev(l.major, l.minor), l.ino);
 }
 
 static void look_at_maps(struct work *w, struct process_view *v)

@@ -15,6 +15,7 @@ enum { SAMPLER, SIDEBAND, UNMAPS, FAULTS, PROBES, CPU_RINGS = PROBES + PROBE_RIN
 
 struct perf_cpu {
 	bool online;
+	bool went;                           /* offline; its rings are read to their end */
 	bool failure_logged;                 /* that it cannot be opened */
 	struct perf_ring rings[CPU_RINGS];
 	struct perf_ring next_sampler;       /* open while the size of stack copies changes */
@@ -143,6 +144,21 @@ static void enable_cpu(struct perf_cpus *c, unsigned number, bool sideband, bool
 		probes_enable(c->probes, number, &cpu->rings[PROBES], on);
 }
 
+/* Samples may wait there for their unwind tables. */
+static bool has_records(struct perf_cpu *cpu)
+{
+	unsigned i;
+
+	for (i = 0; i < CPU_RINGS; i++) {
+		if (cpu->rings[i].fd < 0)
+			continue;
+		perf_ring_refresh(&cpu->rings[i]);
+		if (perf_ring_peek(&cpu->rings[i]))
+			return true;
+	}
+	return false;
+}
+
 bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 {
 	bool online[CPUS_MAX];
@@ -154,13 +170,19 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 	for (i = 0; i < c->n; i++) {
 		struct perf_cpu *cpu = &c->all[i];
 
-		if (online[i] == cpu->online)
+		cpu->went |= cpu->online && !online[i];
+		if (cpu->went && has_records(cpu))
 			continue;
-		changed = true;
-		if (!online[i]) {
+		if (cpu->went) {
+			cpu->went = false;
+			changed = true;
 			close_cpu(c, i);
 			log_line(log, LOG_INFO, "CPU %u went offline", i);
-		} else if (open_cpu(c, i, &err) == 0) {
+		}
+		if (!online[i] || cpu->online)
+			continue;
+		changed = true;
+		if (open_cpu(c, i, &err) == 0) {
 			enable_cpu(c, i, true, true);
 			enable_cpu(c, i, false, true);
 			came = true;
@@ -394,15 +416,15 @@ static int open_online(struct perf_cpus *c, const bool *online, struct err *err)
 	return opened ? 0 : err_set(err, ERR_UNSUPPORTED, "no CPU could be opened for sampling");
 }
 
-struct perf_ask perf_cpus_ask(const struct capture *c)
+struct perf_ask perf_cpus_ask(const struct capture *c, unsigned ncpus)
 {
 	return (struct perf_ask){
 		.freq_hz = c->freq_hz,
 		.kernel_stacks = !c->no_kernel_stacks,
 		.no_samples = c->only_providers != NULL,
 		.stack_kb = c->stack_kb,
-		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb,
-							  os_cpu_count()),
+		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb, ncpus),
+		.ncpus = ncpus,
 		.build_ids = true,
 		.ksymbols = !c->no_kernel_stacks,
 		.cgroups = true,
@@ -427,6 +449,9 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 		log_line(asked.log, LOG_INFO, "samples copy stacks of a fixed size, and each one "
 			 "wakes a reader of Python frames: %s", why.text);
 	c->ask.has_program = c->program != NULL;
+	if (c->program)
+		c->ask.stack_ring_bytes =
+			perf_short_ring_bytes(ask->freq_hz, ask->stack_kb, ask->ncpus);
 	asked.ncpus = c->n = read_cpus("possible", online);
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));

@@ -37,8 +37,8 @@ struct perf_cpus {
 	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };
 
-/* What recording asks of each CPU's events. */
-struct perf_ask perf_cpus_ask(const struct capture *c);
+/* What recording asks of each CPU's events, on a machine with so many. */
+struct perf_ask perf_cpus_ask(const struct capture *c, unsigned ncpus);
 
 /*
  * Open all rings of the online CPUs, disabled. Clears build_ids and ksymbols in c->ask where the
@@ -59,8 +59,8 @@ void perf_cpus_close(struct perf_cpus *c);           /* {0} allowed */
 /* Switch side-band rings on or off, or else all others. */
 void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on);
 /*
- * Close the rings of CPUs that went offline; open and enable those of CPUs that came online,
- * because events stay off when a CPU returns.
+ * Close the rings of CPUs that went offline, once all in them is read; open and enable those of
+ * CPUs that came online, because events stay off when a CPU returns.
  *
  * returns  true when a CPU came online: processes that started on it before now were not seen
  */

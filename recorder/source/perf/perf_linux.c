@@ -264,7 +264,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
-	bool waits = false;
+	uint64_t wait_ns = 0;                /* the first watermark says that it records */
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -281,14 +281,14 @@ static int perf_run(struct source *source, struct err *err)
 		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are gone
 		 * 10 ms later would have 10 % of their names, not 43 % (cli/names_linux.sh).
 		 */
-		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
+		if (perf_cpus_wait(&s->cpus, wait_ns))
 			os_sleep_ns(COALESCE_NS + s->cfg.capture.batch_ns);
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
 		deliver(s, until_ns, now);
-		waits = s->delivered_ns < until_ns;
+		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : POLL_NS;
 		follow_level(s);
 		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);
@@ -338,7 +338,7 @@ static void perf_close(struct source *source)
  */
 static int open_cpus(struct perf_source *s, const struct probes_config *probes, struct err *err)
 {
-	struct perf_ask ask = perf_cpus_ask(&s->cfg.capture);
+	struct perf_ask ask = perf_cpus_ask(&s->cfg.capture, os_cpu_count());
 	uint32_t faults = ask.no_samples ? 0 : s->cfg.capture.memory_period;
 	uint32_t unmaps = faults ? perf_memory_tracepoint(&s->unmaps) : 0;
 	int rc = perf_cpus_open(&s->cpus, &ask, probes, faults, unmaps, err);
@@ -494,7 +494,7 @@ static void perf_status(struct source *source, struct source_status *out)
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
-	struct perf_ask ask = perf_cpus_ask(&cfg->capture);
+	struct perf_ask ask = perf_cpus_ask(&cfg->capture, os_cpu_count());
 	int rc = perf_probe(&ask, err);
 
 	if (rc != ERR_ACCESS || !cfg->capture.root_pid)

@@ -8,7 +8,6 @@
 #include "source/perf/state_linux.h"
 #include "symbol/elf.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,29 +153,24 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	return s->nfiles++;
 }
 
-/* start-end perms pgoff major:minor inode path. returns  false without memory */
+/* returns  false without memory */
 static bool read_mapping(struct snapshot *s, char *line)
 {
 	static const struct perf_process nobody;
 	struct snapshot_mapping m = {.file = SNAPSHOT_NO_FILE};
 	struct object_key key = {0};
-	uint64_t ino;
-	unsigned major, minor;
-	char perms[8];
-	char *path;
-	int at = 0;
+	struct maps_line l;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &m.start,
-		   &m.end, perms, &m.pgoff, &major, &minor, &ino, &at) != 7 ||
-	    perms[2] != 'x')
+	if (!maps_line_read(line, &l) || !l.executable)
 		return true;
-	path = line + at;
-	maps_unescape(path);
-	path[perf_path_length(path)] = '\0';
-	m.path = path[0] ? perf_mapping_path(path, m.start) : "//anon";
+	l.path[perf_path_length(l.path)] = '\0';
+	m.start = l.start;
+	m.end = l.end;
+	m.pgoff = l.pgoff;
+	m.path = l.path[0] ? perf_mapping_path(l.path, m.start) : "//anon";
 	perf_mapping_kind(m.path, &nobody, &key);
-	if (key.kind == OBJECT_ELF && path[0] == '/') {
-		m.file = add_file(s, path, makedev(major, minor), ino);
+	if (key.kind == OBJECT_ELF && l.path[0] == '/') {
+		m.file = add_file(s, l.path, makedev(l.major, l.minor), l.ino);
 		if (m.file == SNAPSHOT_NO_FILE)
 			return false;
 	}
@@ -211,6 +205,11 @@ static bool read_task(void *ctx, uint32_t tid)
 		return false;
 	t = &s->tasks[s->ntasks++];
 	*t = (struct snapshot_task){.tid = tid};
+	/* stat has it too, with line feeds and backslashes escaped. */
+	if (tid == s->pid && !strchr(s->stat.comm, '\\')) {
+		snprintf(t->comm, sizeof(t->comm), "%.*s", (int)sizeof(t->comm) - 1, s->stat.comm);
+		return true;
+	}
 	snprintf(name, sizeof(name), "task/%u/comm", tid);
 	if (proc_pid_load(s->pid, name, 256, &comm) && comm.len) {
 		comm.data[strcspn(comm.data, "\n")] = '\0';
@@ -246,7 +245,10 @@ static void read_process(struct snapshot *s)
 		read_maps(s);
 	}
 	snprintf(text, sizeof(text), "/proc/%u/task", s->pid);
-	proc_each(text, read_task, s);
+	if (s->stat.threads == 1)
+		read_task(s, s->pid);
+	else
+		proc_each(text, read_task, s);
 }
 
 static void snapshot_run(struct job *job)

@@ -261,7 +261,7 @@ int perf_ring_open_faults(struct perf_ring *ring, unsigned cpu, uint64_t period,
 	ring->format = (struct perf_format){.address = true, .callchain = true,
 					    .nregs = stack_kb ? PERF_REGS_COUNT : 0,
 					    .stack = stack_kb != 0};
-	ring->data_bytes = ask->small ? PERF_SMALL_SIDEBAND_BYTES : PERF_FAULT_RING_BYTES;
+	ring->data_bytes = perf_ring_bytes(ask, PERF_FAULTS);
 	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
 	attr.sample_period = period;
@@ -277,7 +277,7 @@ int perf_ring_open_unmaps(struct perf_ring *ring, unsigned cpu, uint32_t id,
 	struct perf_event_attr attr;
 
 	*ring = (struct perf_ring){.cpu = cpu, .unmaps = true, .format = {.raw = true}};
-	ring->data_bytes = PERF_UNMAP_RING_BYTES;
+	ring->data_bytes = perf_ring_bytes(ask, PERF_UNMAPS);
 	perf_attr_common(&attr);
 	attr.type = PERF_TYPE_TRACEPOINT;
 	attr.config = id;
@@ -338,24 +338,53 @@ int perf_ring_open_short(struct perf_ring *ring, const struct perf_ask *ask)
 	return 0;
 }
 
+/* The most that rings of all CPUs have room for, but at least `least` each. */
+static size_t share(size_t bytes, unsigned ncpus, size_t all, size_t least)
+{
+	while (bytes > least && bytes * ncpus > all)
+		bytes /= 2;
+	return bytes;
+}
+
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus)
 {
 	size_t want = (size_t)freq_hz * stack_kb * 1024 / 2, bytes = PERF_STACK_RING_BYTES;
 
 	while (bytes < want && bytes < PERF_STACK_RING_MAX_BYTES)
 		bytes *= 2;
-	while (bytes > PERF_STACK_RING_LEAST_BYTES && bytes * ncpus > PERF_STACK_RINGS_BYTES)
-		bytes /= 2;
-	return bytes;
+	return share(bytes, ncpus, PERF_STACK_RINGS_BYTES, PERF_STACK_RING_LEAST_BYTES);
 }
 
-static size_t ring_bytes(const struct perf_ask *ask, bool sideband)
+size_t perf_short_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus)
 {
-	if (ask->small)
-		return sideband ? PERF_SMALL_SIDEBAND_BYTES : PERF_SMALL_RING_BYTES;
-	if (sideband)
-		return PERF_SIDEBAND_RING_BYTES;
-	return ask->stack_kb ? ask->stack_ring_bytes : PERF_SAMPLE_RING_BYTES;
+	size_t least = PERF_SHORT_RING_LEAST_BYTES;
+
+	while (least < (size_t)freq_hz * PERF_SHORT_SAMPLE_BYTES)
+		least *= 2;
+	return share(perf_stack_ring_bytes(freq_hz, stack_kb, ncpus), ncpus,
+		     PERF_SHORT_RINGS_BYTES, least);
+}
+
+size_t perf_ring_bytes(const struct perf_ask *ask, enum perf_ring_kind kind)
+{
+	switch (kind) {
+	case PERF_SIDEBAND:
+		return ask->small ? PERF_SMALL_SIDEBAND_BYTES
+				  : share(PERF_SIDEBAND_RING_BYTES, ask->ncpus,
+					  PERF_SIDEBAND_RINGS_BYTES,
+					  PERF_SIDEBAND_RING_LEAST_BYTES);
+	case PERF_FAULTS:
+		return ask->small ? PERF_SMALL_SIDEBAND_BYTES
+				  : share(PERF_FAULT_RING_BYTES, ask->ncpus,
+					  PERF_FAULT_RINGS_BYTES, PERF_FAULT_RING_LEAST_BYTES);
+	case PERF_UNMAPS:
+		return share(PERF_UNMAP_RING_BYTES, ask->ncpus, PERF_UNMAP_RINGS_BYTES,
+			     PERF_UNMAP_RING_LEAST_BYTES);
+	default:
+		return ask->small	? PERF_SMALL_RING_BYTES
+		       : ask->stack_kb ? ask->stack_ring_bytes
+				       : PERF_SAMPLE_RING_BYTES;
+	}
 }
 
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
@@ -367,7 +396,7 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 	ring->format = (struct perf_format){.callchain = true,
 					    .nregs = ask->stack_kb ? PERF_REGS_COUNT : 0,
 					    .stack = ask->stack_kb != 0};
-	ring->data_bytes = ring_bytes(ask, sideband);
+	ring->data_bytes = perf_ring_bytes(ask, sideband ? PERF_SIDEBAND : PERF_SAMPLES);
 	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
 	if (ring->fd < 0 && (errno == EACCES || errno == EPERM) && ask->pid && !ask->user_only) {
 		ask->user_only = true;

@@ -16,10 +16,20 @@
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_STACK_RINGS_BYTES ((size_t)128 << 20) /* of all CPUs, or more of the least */
 #define PERF_STACK_RING_LEAST_BYTES ((size_t)512 << 10)
+#define PERF_SHORT_RINGS_BYTES ((size_t)16 << 20)  /* the same where most samples are short */
+#define PERF_SHORT_RING_LEAST_BYTES ((size_t)128 << 10)
+#define PERF_SHORT_SAMPLE_BYTES 2048u             /* of most programs: 1 to 3 KB */
+/* Of a CPU, of all, and of a CPU if there are many. */
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
+#define PERF_SIDEBAND_RINGS_BYTES ((size_t)8 << 20)
+#define PERF_SIDEBAND_RING_LEAST_BYTES ((size_t)64 << 10)   /* 100 processes that start */
 #define PERF_FAULT_RING_BYTES ((size_t)1 << 20)   /* 125 faults */
+#define PERF_FAULT_RINGS_BYTES ((size_t)8 << 20)
+#define PERF_FAULT_RING_LEAST_BYTES ((size_t)32 << 10)
 #define PERF_FAULT_STACK_KB 8u
 #define PERF_UNMAP_RING_BYTES ((size_t)256 << 10) /* 2,000: a third of a second */
+#define PERF_UNMAP_RINGS_BYTES ((size_t)4 << 20)
+#define PERF_UNMAP_RING_LEAST_BYTES ((size_t)16 << 10)
 /* Both together fit into kernel.perf_event_mlock_kb, 516 KB for each CPU. */
 #define PERF_SMALL_RING_BYTES ((size_t)256 << 10)
 #define PERF_SMALL_SIDEBAND_BYTES ((size_t)128 << 10)
@@ -52,6 +62,7 @@ struct perf_ask {
 	bool no_samples;                     /* samplers are open and stay disabled */
 	unsigned stack_kb;                   /* of user stacks; 0 = the kernel's frame pointers */
 	size_t stack_ring_bytes;             /* for samplers that copy stacks, at any level */
+	unsigned ncpus;                      /* that share the memory of rings; 0 = one */
 	bool peeked;                         /* each sample wakes whoever polls its ring */
 	bool has_program;                    /* most samples will be short */
 	bool build_ids, ksymbols, cgroups;   /* cleared by an open on a kernel without them */
@@ -67,6 +78,14 @@ struct perf_ask {
  * for each of 128, where short samples (program_linux.h) make up for it.
  */
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus);
+/*
+ * The same where most samples are short, so that their rate decides: at least a second of them.
+ * 256 KB for each of 128 CPUs at 99 Hz, 128 KB for each of 512 at 49 Hz.
+ */
+size_t perf_short_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus);
+/* The size of each kind, as an open makes it. */
+enum perf_ring_kind { PERF_SAMPLES, PERF_SIDEBAND, PERF_FAULTS, PERF_UNMAPS };
+size_t perf_ring_bytes(const struct perf_ask *ask, enum perf_ring_kind kind);
 
 /*
  * Open and map a ring, disabled. For a process of one's own no rights are needed: where the kernel

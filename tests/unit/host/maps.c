@@ -1,5 +1,7 @@
 /* Mappings of a process: splitting, sharing, and that every object reference is counted right. */
 #include "source/host/maps.h"
+
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/test.h"
 
@@ -398,9 +400,43 @@ TEST(newline_in_a_path_is_read_as_the_kernels_records_have_it)
 	assert_string_equal(two, "\n\n");
 }
 
+TEST(line_of_maps_is_read_and_others_are_refused)
+{
+	char file[] = "7f00aa000000-7f00aa021000 r-xp 00028000 fe:0a 123456                     "
+		      "/lib/a b\\012c (deleted)";
+	char plain[] = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0";
+	char blank[] = "55d0-55d1 rw-p 0 00:00 0 ";
+	char *const others[] = {
+		(char[]){""}, (char[]){"7f00-"}, (char[]){"7f00-8000"}, (char[]){"7f00-8000 r-x"},
+		(char[]){"7f00-8000 r-xp "}, (char[]){"7f00-8000 r-xp 10 fe 12 /a"},
+		(char[]){"7f00-8000 r-xp 10 fe:0a "}, (char[]){"7f00-8000 r-xp 10 fe:0a 12x /a"},
+		(char[]){"x-8000 r-xp 10 fe:0a 12 /a"}};
+	struct maps_line l;
+	size_t i;
+
+	assert_true(maps_line_read(file, &l));
+	assert_int_equal(l.start, 0x7f00aa000000);
+	assert_int_equal(l.end, 0x7f00aa021000);
+	assert_int_equal(l.pgoff, 0x28000);
+	assert_int_equal(l.major, 0xfe);
+	assert_int_equal(l.minor, 10);
+	assert_int_equal(l.ino, 123456);
+	assert_true(l.executable);
+	assert_string_equal(l.path, "/lib/a b\nc (deleted)");
+	assert_true(maps_line_read(plain, &l));
+	assert_int_equal(l.start, 0xffffffffff600000);
+	assert_string_equal(l.path, "");
+	assert_true(maps_line_read(blank, &l));
+	assert_false(l.executable);
+	assert_string_equal(l.path, "");
+	for (i = 0; i < COUNT_OF(others); i++)
+		assert_false(maps_line_read(others[i], &l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FRESH(line_of_maps_is_read_and_others_are_refused),
 		FRESH(newline_in_a_path_is_read_as_the_kernels_records_have_it),
 		FRESH(maps_find_what_holds_an_address),
 		FRESH(mapping_inside_another_splits_it),

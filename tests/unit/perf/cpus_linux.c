@@ -1,10 +1,15 @@
 /* The rings of many CPUs as one queue, by rings that nobody but the test writes. */
 #include "source/perf/cpus_linux.h"
+
+#include "base/os.h"
 #include "tests/support/perf_bytes.h"
 #include "tests/support/test.h"
 
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define RINGS 1024u                          /* of 512 CPUs: samples, and side-band */
@@ -76,10 +81,115 @@ TEST(records_of_512_cpus_come_by_time_with_side_band_first)
 		free(rings[i].map);
 }
 
+/* ---- a CPU that goes and comes --------------------------------------------------------------- */
+
+#define ONLINE "/sys/devices/system/cpu/online"
+
+/* In a mount namespace of this program: a file in the place of the kernel's. */
+static int replace_online(void)
+{
+	char path[] = "/tmp/online.XXXXXX";
+	int fd = mkstemp(path);
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(path, ONLINE, NULL, MS_BIND, NULL)) {
+		close(fd);
+		fd = -1;
+	}
+	unlink(path);
+	return fd;
+}
+
+static void say_online(int fd, unsigned ncpus)
+{
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_true(dprintf(fd, "0-%u\n", ncpus - 1) > 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+}
+
+static void burn_on(unsigned cpu)
+{
+	uint64_t until_ns = os_thread_cpu_ns() + 100 * NS_PER_MS;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	while (os_thread_cpu_ns() < until_ns)
+		;
+}
+
+/* returns  how many of them were of this CPU */
+static unsigned read_all(struct perf_cpus *cpus, unsigned cpu)
+{
+	struct perf_ring *ring;
+	unsigned n = 0;
+
+	perf_cpus_refresh(cpus);
+	for (; (ring = perf_cpus_oldest(cpus)) != NULL; perf_ring_next(ring))
+		n += !ring->sideband && ring->record.kind == PERF_KIND_SAMPLE && ring->cpu == cpu;
+	return n;
+}
+
+static void stop(struct perf_cpus *cpus)
+{
+	perf_cpus_enable(cpus, false, false);
+	perf_cpus_enable(cpus, true, false);
+}
+
+TEST(a_cpu_that_goes_is_read_to_its_end_and_one_that_comes_is_recorded)
+{
+	const struct capture capture = {.freq_hz = 99, .stack_kb = 16};
+	const struct probes_config probes = {.capture = &capture};
+	unsigned n = os_cpu_count(), all;
+	struct perf_ask ask = perf_cpus_ask(&capture, n);
+	struct perf_cpus cpus;
+	struct err err;
+	int fd = -1;
+
+	if (n < 2 || (fd = replace_online()) < 0)
+		skip();
+	say_online(fd, n);
+	if (perf_cpus_open(&cpus, &ask, &probes, 0, 0, &err))
+		skip();
+	all = cpus.nopen;
+	perf_cpus_enable(&cpus, true, true);
+	perf_cpus_enable(&cpus, false, true);
+	burn_on(n - 1);
+	say_online(fd, n - 1);
+	stop(&cpus);
+	assert_false(perf_cpus_follow(&cpus, NULL));
+	assert_int_equal(cpus.nopen, all);           /* its samples are still there */
+	assert_true(read_all(&cpus, n - 1) > 0);
+	assert_false(perf_cpus_follow(&cpus, NULL));
+	assert_int_equal(cpus.nopen, all - 2);
+	assert_null(perf_cpus_sampler(&cpus, n - 1));
+
+	say_online(fd, n);
+	assert_true(perf_cpus_follow(&cpus, NULL));
+	assert_int_equal(cpus.nopen, all);
+	burn_on(n - 1);
+
+	/* It comes back before that. */
+	say_online(fd, n - 1);
+	assert_false(perf_cpus_follow(&cpus, NULL));
+	say_online(fd, n);
+	assert_true(read_all(&cpus, n - 1) > 0);
+	stop(&cpus);
+	read_all(&cpus, n - 1);
+	assert_true(perf_cpus_follow(&cpus, NULL));
+	burn_on(n - 1);
+	assert_true(read_all(&cpus, n - 1) > 0);
+	perf_cpus_close(&cpus);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_512_cpus_come_by_time_with_side_band_first),
+		cmocka_unit_test(
+			a_cpu_that_goes_is_read_to_its_end_and_one_that_comes_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

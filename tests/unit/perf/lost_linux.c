@@ -1,11 +1,14 @@
 /* Which process a sample belongs to when records were lost, or never came. */
 #include "source/perf/state_linux.h"
 
+#include "base/array.h"
 #include "source/perf/cpus_linux.h"
 #include "source/perf/memory_linux.h"
 #include "tests/support/perf_state_lab_linux.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,6 +231,46 @@ TEST(scan_passes_over_a_zombie)
 	waitpid(pid, NULL, 0);
 }
 
+/* A process of one thread, whose name stat has with a backslash before what is special. */
+static pid_t child_called(const char *name)
+{
+	int fds[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, name);
+		while (write(fds[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	return pid;
+}
+
+TEST(scan_names_a_thread_as_it_calls_itself)
+{
+	static const char *const names[] = {"alone", "back\\slash", "(a) R 1 ("};
+	char name[16];
+	pid_t pids[COUNT_OF(names)];
+	unsigned i;
+
+	for (i = 0; i < COUNT_OF(names); i++)
+		pids[i] = child_called(names[i]);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	for (i = 0; i < COUNT_OF(names); i++) {
+		thread_name(perf_state_find_thread(state_of, (uint32_t)pids[i])->thread, name);
+		assert_string_equal(name, names[i]);
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+}
+
 /* Events of a scan stand in the queue between records: their times must too. */
 static void assert_images_at(uint64_t time_ns)
 {
@@ -304,6 +347,7 @@ int main(void)
 		FRESH(a_child_of_a_doubted_process_has_no_name_either),
 		FRESH(scan_forgets_processes_that_are_gone),
 		FRESH(scan_passes_over_a_zombie),
+		FRESH(scan_names_a_thread_as_it_calls_itself),
 		FRESH(scan_puts_its_events_behind_all_that_is_in_the_queue),
 	};
 

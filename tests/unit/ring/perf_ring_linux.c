@@ -316,6 +316,32 @@ TEST(rings_of_many_cpus_share_128_mb)
 	assert_int_equal(perf_stack_ring_bytes(99, 32, 1024), 512 << 10);
 }
 
+TEST(rings_of_short_samples_hold_a_second_of_them)
+{
+	assert_int_equal(perf_short_ring_bytes(99, 32, 2), 4 << 20);
+	assert_int_equal(perf_short_ring_bytes(499, 32, 2), 8 << 20);
+	assert_int_equal(perf_short_ring_bytes(99, 32, 16), 1 << 20);
+	assert_int_equal(perf_short_ring_bytes(99, 32, 128), 256 << 10);         /* 200 KB */
+	assert_int_equal(perf_short_ring_bytes(49, 32, 512), 128 << 10);         /* 100 KB */
+	assert_int_equal(perf_short_ring_bytes(997, 32, 128), 1 << 20);  /* as without them */
+}
+
+TEST(other_rings_of_many_cpus_are_smaller)
+{
+	struct perf_ask ask = {.stack_kb = 32};
+	size_t all;
+
+	assert_int_equal(perf_ring_bytes(&ask, PERF_SIDEBAND), 512 << 10);
+	ask.ncpus = 16;
+	assert_int_equal(perf_ring_bytes(&ask, PERF_SIDEBAND), 512 << 10);
+	assert_int_equal(perf_ring_bytes(&ask, PERF_UNMAPS), 256 << 10);
+	ask.ncpus = 512;
+	ask.stack_ring_bytes = perf_short_ring_bytes(49, 32, 512);
+	all = perf_ring_bytes(&ask, PERF_SAMPLES) + perf_ring_bytes(&ask, PERF_SIDEBAND) +
+	      perf_ring_bytes(&ask, PERF_FAULTS) + perf_ring_bytes(&ask, PERF_UNMAPS);
+	assert_int_equal(all, 240 << 10);
+}
+
 TEST(a_record_with_a_time_to_come_is_damaged_and_holds_up_nothing)
 {
 	start_at(0);
@@ -332,6 +358,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring_holds_half_a_second_of_stack_copies),
 		cmocka_unit_test(rings_of_many_cpus_share_128_mb),
+		cmocka_unit_test(rings_of_short_samples_hold_a_second_of_them),
+		cmocka_unit_test(other_rings_of_many_cpus_are_smaller),
 		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
 		cmocka_unit_test(a_full_ring_has_a_gap_at_its_end_and_one_where_the_kernel_says_so),
 		cmocka_unit_test(record_that_wraps_is_put_together),
