@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	COPY_STEP = 16,
+	STEP = 32,                           /* bytes that are copied at once */
 	ITEMS_MAX_BYTES = 32 * 10,           /* of a word of flags */
 };
 
@@ -92,40 +92,55 @@ static enum lz77_end put_again(struct reader *r, const uint8_t *out, uint8_t **t
 	return LZ77_WHOLE;
 }
 
+/* Of at most STEP bytes where more may be read and written; they may begin half a step behind. */
+static inline void copy_step(uint8_t *to, const uint8_t *from)
+{
+	memcpy(to, from, STEP / 2);
+	memcpy(to + STEP / 2, from + STEP / 2, STEP / 2);
+}
+
 /*
- * Carry out the items of `left` flags, whose bytes are all there, while the output's end is far.
- * Returns how many flags are left: put_again() is to judge the first one's item.
+ * Carry out the items of `left` flags while the output's end is far; their bytes are all there, and
+ * STEP more. Whole steps write too much, and later output replaces it. No CPU can predict which
+ * item comes next, so all literals before a token are one copy. Returns how many flags are left:
+ * put_again() judges the item of the next one.
  */
 static unsigned put_items(struct reader *r, uint32_t *flags, unsigned left, const uint8_t *out,
 			  uint8_t **to_at, const uint8_t *limit)
 {
 	struct reader at = *r, item;
 	uint8_t *to = *to_at, *end;
-	uint32_t token, length, bits = *flags;
+	uint32_t distance, length, bits = *flags;
+	unsigned literals;
 
-	for (; left && limit - to > COPY_STEP; left--, bits <<= 1) {
-		if (!(bits >> 31)) {
-			*to++ = *at.at++;
-			continue;
-		}
+	while (left && limit - to > 2 * STEP) {
+		literals = bits ? (unsigned)__builtin_clz(bits) : left;
+		copy_step(to, at.at);
+		to += literals;
+		at.at += literals;
+		left -= literals;
+		if (!left)
+			break;
+		bits <<= literals;
 		item = at;
-		token = le16(at.at);
+		length = le16(at.at);
 		at.at += 2;
-		length = token & 7;
-		token = (token >> 3) + 1;
-		if ((length == 7 && long_length(&at, &length) != LZ77_WHOLE) || token < COPY_STEP ||
-		    token > (size_t)(to - out) ||
-		    (size_t)length + 3 > (size_t)(limit - to) - COPY_STEP) {
+		distance = (length >> 3) + 1;
+		length &= 7;
+		if ((length == 7 && long_length(&at, &length) != LZ77_WHOLE) ||
+		    distance < STEP / 2 || distance > (size_t)(to - out) ||
+		    (size_t)length + 3 > (size_t)(limit - to) - STEP) {
 			at = item;
 			break;
 		}
-		/* Whole steps may write up to 15 bytes too many; later output replaces them. */
 		end = to + length + 3;
 		do {
-			memcpy(to, to - token, COPY_STEP);
-			to += COPY_STEP;
+			copy_step(to, to - distance);
+			to += STEP;
 		} while (to < end);
 		to = end;
+		bits <<= 1;
+		left--;
 	}
 	*r = at;
 	*to_at = to;
@@ -152,7 +167,7 @@ enum lz77_end lz77_expand(const uint8_t *in, size_t nin, uint8_t *out, size_t no
 			r.at += 4;
 			nflags = 32;
 		}
-		if (r.end - r.at >= ITEMS_MAX_BYTES) {
+		if (r.end - r.at >= ITEMS_MAX_BYTES + STEP) {
 			nflags = put_items(&r, &flags, nflags, out, &to, limit);
 			if (!nflags || to == limit)
 				continue;

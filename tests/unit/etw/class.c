@@ -252,6 +252,7 @@ int main(void)
 		cmocka_unit_test(an_image_of_a_32_bit_record_has_32_bit_addresses),
 		cmocka_unit_test(a_clr_stack_ends_where_its_count_or_its_payload_ends),
 		cmocka_unit_test(the_same_number_means_something_else_in_another_provider),
+		cmocka_unit_test(a_memo_gives_what_a_search_would_for_thousands_of_kinds),
 		cmocka_unit_test(an_operation_on_a_file_has_its_thread_from_version_3_on),
 		cmocka_unit_test(a_flag_brings_only_events_of_the_kernel),
 		cmocka_unit_test(every_table_is_sorted_and_every_layout_fits),
