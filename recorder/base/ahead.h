@@ -26,8 +26,8 @@ struct ahead {                               /* {0} has no thread */
 };
 
 /*
- * When no thread can be started, jobs are done at once when they are given. batch: the thread begins
- * when so many wait, or when one is awaited.
+ * When no thread can be started, jobs are done at once when they are given. batch: the thread
+ * begins when so many wait, or when one is awaited.
  */
 void ahead_begin(struct ahead *a, const char *name, unsigned batch);
 void ahead_give(struct ahead *a, struct ahead_job *job);
