@@ -183,10 +183,14 @@ static void put_line(struct profile *p, uint32_t function, uint32_t line)
 /* frames[n - 1] with the n - 1 functions that were inlined into it. */
 static uint32_t location_of(struct profile *p, const uint32_t *frames, uint32_t n)
 {
+	uint32_t *known = n == 1 ? &p->location_of_frame[*frames] : NULL, id, mapping, i;
 	bool is_new;
-	uint32_t id = profile_id(p, &p->locations, frames, n * sizeof(*frames), &is_new);
-	uint32_t mapping, i;
 
+	if (known && *known)
+		return *known;
+	id = profile_id(p, &p->locations, frames, n * sizeof(*frames), &is_new);
+	if (known)
+		*known = id;
 	if (!is_new)
 		return id;
 	mapping = profile_mapping(p, p->in->frames[frames[n - 1]].module);
@@ -248,9 +252,10 @@ int profile_begin(struct profile *p, const struct incident *in, const struct pro
 	*p = (struct profile){
 		.in = in, .fields = fields,
 		.function_of_frame = calloc((size_t)in->nframes + 1, sizeof(uint32_t)),
+		.location_of_frame = calloc((size_t)in->nframes + 1, sizeof(uint32_t)),
 		.mapping_of_module = calloc((size_t)in->nmodules + 1, sizeof(uint32_t)),
 	};
-	if (!p->function_of_frame || !p->mapping_of_module)
+	if (!p->function_of_frame || !p->location_of_frame || !p->mapping_of_module)
 		return err_memory(err, "while writing a profile");
 	profile_text(p, "");
 	return 0;
@@ -275,5 +280,6 @@ void profile_free(struct profile *p)
 	text_table_free(&p->functions);
 	text_table_free(&p->locations);
 	free(p->function_of_frame);
+	free(p->location_of_frame);
 	free(p->mapping_of_module);
 }

@@ -20,11 +20,16 @@ struct ahead {                               /* {0} has no thread */
 	struct os_mutex *lock;               /* guards the rest, and of jobs what is above */
 	struct os_cond *changed;
 	struct ahead_job *first, *last;
+	unsigned nwaiting;                   /* jobs given since the thread was last woken */
+	unsigned batch;                      /* of them wake it: a wake can cost as much as a job */
 	bool ending;
 };
 
-/* When no thread can be started, jobs are done at once when they are given. */
-void ahead_begin(struct ahead *a, const char *name);
+/*
+ * When no thread can be started, jobs are done at once when they are given. batch: the thread
+ * begins when so many wait, or when one is awaited.
+ */
+void ahead_begin(struct ahead *a, const char *name, unsigned batch);
 void ahead_give(struct ahead *a, struct ahead_job *job);
 /* Return when it is done; at once if it was not given. */
 void ahead_await(struct ahead *a, struct ahead_job *job);

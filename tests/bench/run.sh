@@ -10,11 +10,15 @@
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 #    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
-# 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
+# 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long; files of perf
+#    record, and a .nettrace made 100 MB long.
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
 #    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
 # 5. probes.sh: what rules on tracepoints, and --thread-time, add to a system call and to a switch.
 # 6. scale.sh: 2 to 512 CPUs, large programs, the start among many processes.
+#
+# Goals stand in the rows that hold them. Those that are ratios to commit 386384e (a live sample,
+# ETL, loading, exports) need its build beside: make bench-compare OLD=386384e.
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
 # Missed goals are named at the end; with BENCH_STRICT=1 they are an error.
@@ -299,10 +303,10 @@ SECONDS=0                               # what comes now has 175 s of its own: s
 # ---- 3. a trace file of Windows ------------------------------------------------------------------
 
 # etl NAME FILE [PROGRAM]: run the file layer alone, or another program, through a trace and print
-# its row.
+# its row, which is in $out as JSON.
 etl()
 {
-	local command="build/linux/programs/${3:-bench_etl} --json $2" out
+	local command="build/linux/programs/${3:-bench_etl} --json $2"
 	out=$(cd "$TOP" && timeout "$(left 60)" $command) || { echo "skip: $1: it failed"; return; }
 	jq -c --arg row "$1" --arg command "$command" \
 		'. + {row: $row, command: $command}' <<<"$out" \
@@ -323,11 +327,47 @@ if [ -e "$TOP/$trace" ]; then
 			build/bench/work/long.etl 1000); then
 		etl "etl walk 1 GB" build/bench/work/long.etl
 		etl "etl events 1 GB" build/bench/work/long.etl bench_etl_source
+		row "etl goals 1 GB" "bench_etl_source" \
+			"wall_ms<=12000" "$(field "$out" wall_ms)" \
+			"rss_kb<=102400" "$(field "$out" rss_kb)"
 		rm -f work/long.etl
 	fi
 else
 	echo "skip: trace files: $trace is not there"
 fi
+
+# from_file NAME FILE COMMAND: read a whole file with the whole command, to an incident in a store:
+# the median of 3, and the other two.
+from_file()
+{
+	local name=$1 file=$2 command=$3 size times=()
+	size=$(stat -c %s "$file" 2>/dev/null) || { echo "skip: $name: it was not made"; return; }
+	for _ in 1 2 3; do
+		rm -rf work/from.db*
+		timed "$(left 60)" /dev/null "$RECORDER" collect --from "$file" --store work/from.db
+		[ "$took" != '?' ] || { echo "skip: $name: $failure"; return; }
+		times+=("$took")
+	done
+	mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+	timed "$(left 10)" work/show.json "$RECORDER" show 1 --store work/from.db --json
+	row "$name" "$command; recorder collect --from; recorder show" \
+		"mb_per_s>=300" "$(calc "b / 1000 / ms" b="$size" ms="${times[1]}")" \
+		wall_ms "${times[1]}" least_ms "${times[0]}" most_ms "${times[2]}" \
+		file_mb "$(calc "b / 1e6" b="$size")" "show_ms<=300" "$took" \
+		store_bytes_per_sample "$(jq '.bytes / .samples' work/show.json)"
+	rm -rf work/from.db* "$file"
+}
+
+echo
+echo "Files of perf record and dotnet-trace: recorder collect --from, file to store; median of 3"
+made="perf record -q --buildid-mmap -F 4999 --call-graph dwarf,8192 -o work/perf.data"
+made+=" -- timeout 4 $(gcc -print-prog-name=cc1) -quiet -O2 -o /dev/null work/unwind.c"
+command -v perf >/dev/null && $made >/dev/null 2>&1
+from_file "perf.data" work/perf.data "$made"
+made="nettrace_repeat.py exceptions.nettrace work/long.nettrace 100"
+python3 "$TOP/tests/bench/nettrace_repeat.py" "$TOP/tests/data/nettrace/exceptions.nettrace" \
+	work/long.nettrace 100
+from_file nettrace work/long.nettrace "$made"
 
 SECONDS=0
 

@@ -15,7 +15,7 @@ static void drop_event(struct dotnet_queue *queue, struct dotnet_queued *h)
 	h->held->n--;
 	if (queue->shares)
 		shares_give_back(queue->shares, &h->held->share, DOTNET_QUEUED_BYTES + nbytes);
-	free((void *)(uintptr_t)h->event.payload);
+	free(h);
 }
 
 void dotnet_queue_share(struct dotnet_queue *queue, struct shares *shares, uint32_t own_uid)
@@ -28,22 +28,14 @@ void dotnet_queue_share(struct dotnet_queue *queue, struct shares *shares, uint3
 void dotnet_queue_free(struct dotnet_queue *queue)
 {
 	while (queue->n)
-		drop_event(queue, &queue->all[--queue->n]);
+		drop_event(queue, queue->all[--queue->n].queued);
 	free(queue->all);
 	*queue = (struct dotnet_queue){0};
 }
 
-static bool is_older(const struct dotnet_queued *a, const struct dotnet_queued *b)
+static bool is_older(const struct dotnet_place *a, const struct dotnet_place *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
-}
-
-static void swap(struct dotnet_queued *a, struct dotnet_queued *b)
-{
-	struct dotnet_queued c = *a;
-
-	*a = *b;
-	*b = c;
 }
 
 static uint32_t payload_kept(const struct nettrace_event *event)
@@ -52,14 +44,17 @@ static uint32_t payload_kept(const struct nettrace_event *event)
 							 : DOTNET_PAYLOAD_MAX;
 }
 
-/* One allocation: the payload, then the GUIDs, then the stack. */
-static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *event)
+/* One allocation: what is queued, the payload, then the GUIDs, then the stack. NULL = no memory. */
+static struct dotnet_queued *copy_event(const struct dotnet_queued *head,
+					const struct nettrace_event *event)
 {
 	uint32_t n = payload_kept(event);
-	uint8_t *bytes = malloc(n + GUIDS_BYTES + event->stack_bytes);
+	struct dotnet_queued *h = malloc(sizeof(*h) + n + GUIDS_BYTES + event->stack_bytes);
+	uint8_t *bytes = (uint8_t *)(h + 1);
 
-	if (!bytes)
-		return false;
+	if (!h)
+		return NULL;
+	*h = *head;
 	h->event = *event;
 	if (n)
 		memcpy(bytes, event->payload, n);
@@ -71,14 +66,14 @@ static bool copy_event(struct dotnet_queued *h, const struct nettrace_event *eve
 		h->event.related = memcpy(bytes + n + 16, event->related, 16);
 	if (event->stack)
 		h->event.stack = memcpy(bytes + n + GUIDS_BYTES, event->stack, event->stack_bytes);
-	return true;
+	return h;
 }
 
 bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 		      struct dotnet_held *held, const struct nettrace_event *event)
 {
-	struct dotnet_queued h = {
-		.time_ns = time_ns, .order = queue->order, .owner = owner, .held = held};
+	struct dotnet_queued head = {.time_ns = time_ns, .owner = owner, .held = held}, *h;
+	struct dotnet_place place = {.time_ns = time_ns, .order = queue->order};
 	uint64_t cost = DOTNET_QUEUED_BYTES + payload_kept(event) + event->stack_bytes;
 	uint32_t i;
 
@@ -87,44 +82,48 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 		return false;
 	if (queue->shares && !shares_take(queue->shares, &held->share, cost))
 		return false;
-	if (!copy_event(&h, event)) {
+	h = copy_event(&head, event);
+	if (!h) {
 		if (queue->shares)
 			shares_give_back(queue->shares, &held->share, cost);
 		return false;
 	}
 	queue->order++;
-	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes + h.event.stack_bytes;
+	queue->nbytes += GUIDS_BYTES + h->event.payload_bytes + h->event.stack_bytes;
 	held->n++;
-	queue->all[i = queue->n++] = h;
-	for (; i && is_older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&queue->all[i], &queue->all[(i - 1) / 2]);
+	place.queued = h;
+	for (i = queue->n++; i && is_older(&place, &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
+		queue->all[i] = queue->all[(i - 1) / 2];
+	queue->all[i] = place;
 	return true;
 }
 
-static void sift_down(struct dotnet_queue *queue)
+/* Put the place into the heap, whose first one is free. */
+static void sift_down(struct dotnet_queue *queue, struct dotnet_place place)
 {
 	uint32_t i = 0, child;
 
 	while ((child = 2 * i + 1) < queue->n) {
 		if (child + 1 < queue->n && is_older(&queue->all[child + 1], &queue->all[child]))
 			child++;
-		if (!is_older(&queue->all[child], &queue->all[i]))
-			return;
-		swap(&queue->all[child], &queue->all[i]);
+		if (!is_older(&queue->all[child], &place))
+			break;
+		queue->all[i] = queue->all[child];
 		i = child;
 	}
+	queue->all[i] = place;
 }
 
 void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 			 void (*each)(void *ctx, const struct dotnet_queued *held), void *ctx)
 {
-	struct dotnet_queued oldest;
+	struct dotnet_queued *oldest;
 
 	while (queue->n && queue->all[0].time_ns <= until_ns) {
-		oldest = queue->all[0];
-		queue->all[0] = queue->all[--queue->n];
-		sift_down(queue);
-		each(ctx, &oldest);
-		drop_event(queue, &oldest);
+		oldest = queue->all[0].queued;
+		queue->n--;
+		sift_down(queue, queue->all[queue->n]);
+		each(ctx, oldest);
+		drop_event(queue, oldest);
 	}
 }

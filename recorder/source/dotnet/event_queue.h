@@ -18,7 +18,7 @@ struct dotnet_held {
 };
 
 struct dotnet_queued {
-	uint64_t time_ns, order;
+	uint64_t time_ns;
 	void *owner;                         /* has the event's meta; must live while held->n > 0 */
 	struct dotnet_held *held;            /* the owner's */
 	struct nettrace_event event;         /* with copies of payload and activities */
@@ -29,7 +29,10 @@ struct dotnet_queued {
  * outlive it.
  */
 struct dotnet_queue {
-	struct dotnet_queued *all;
+	struct dotnet_place {
+		uint64_t time_ns, order;     /* the event's */
+		struct dotnet_queued *queued;
+	} *all;
 	uint32_t n, room;
 	uint64_t order;
 	size_t nbytes;

@@ -12,6 +12,9 @@ struct nettrace_decode {
 	struct etw_decode *known;
 	char *text;                          /* the arena of struct etw_render */
 	char name[NAME_BYTES], activity[ETW_GUID_TEXT];
+	char provider[64];                   /* the last one that guid_of() was asked for */
+	struct etw_guid guid;                /* its, if the tables have it */
+	bool has_guid;
 	struct etw_decoded decoded;
 };
 
@@ -46,7 +49,7 @@ void nettrace_decode_free(struct nettrace_decode *d)
 /* ---- events of the runtime ------------------------------------------------------------------- */
 
 /* The provider's GUID in the tables of classes. */
-static bool guid_of(const char *provider, struct etw_guid *out)
+static bool search_guid(const char *provider, struct etw_guid *out)
 {
 	const struct etw_class *classes;
 	uint32_t t, n;
@@ -56,6 +59,19 @@ static bool guid_of(const char *provider, struct etw_guid *out)
 		    strcmp(classes->provider, provider) == 0)
 			return true;
 	return false;
+}
+
+/* The same; most events are of one provider. */
+static bool guid_of(struct nettrace_decode *d, const char *provider, struct etw_guid *out)
+{
+	if (strlen(provider) >= sizeof(d->provider))
+		return search_guid(provider, out);
+	if (strcmp(provider, d->provider) != 0) {
+		snprintf(d->provider, sizeof(d->provider), "%s", provider);
+		d->has_guid = search_guid(provider, &d->guid);
+	}
+	*out = d->guid;
+	return d->has_guid;
 }
 
 static bool by_class(struct nettrace_decode *d, const struct nettrace_event *event,
@@ -69,7 +85,7 @@ static bool by_class(struct nettrace_decode *d, const struct nettrace_event *eve
 		.payload_bytes = event->payload_bytes,
 	};
 
-	if (*meta->name || meta->event_id > UINT16_MAX || !guid_of(meta->provider, &record.guid))
+	if (*meta->name || meta->event_id > UINT16_MAX || !guid_of(d, meta->provider, &record.guid))
 		return false;
 	etw_decode_event(d->known, &record, out);
 	return true;

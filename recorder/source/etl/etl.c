@@ -127,7 +127,7 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 static int each_record(void *ctx, const struct etw_record *record)
 {
 	struct etl *s = ctx;
-	const struct etw_class *class = etw_class_find(record);
+	const struct etw_class *class = etw_class_recall(&s->e.classes, record);
 
 	if (atomic_load_explicit(&s->e.stopping, memory_order_relaxed))
 		return ERR_STOPPED;

@@ -127,26 +127,23 @@ enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out)
 
 /* ---- the whole record ------------------------------------------------------------------------ */
 
-static const struct class_of_group {
-	uint8_t group;
-	struct etw_guid guid;
-} kernel_classes[] = {
-	{0, EVENT_TRACE_GUID}, {1, DISK_GUID}, {2, MEMORY_GUID}, {3, PROCESS_GUID}, {4, FILE_GUID},
-	{5, THREAD_GUID}, {6, TCP_GUID}, {8, UDP_GUID}, {11, SYSTEM_CONFIG_GUID}, {15, PERF_GUID},
-	{16, HEAP_GUID}, {20, IMAGE_GUID}, {24, STACK_GUID},
+/* By group; all 0 = no such group. */
+static const struct etw_guid kernel_classes[] = {
+	[0] = EVENT_TRACE_GUID, [1] = DISK_GUID, [2] = MEMORY_GUID, [3] = PROCESS_GUID,
+	[4] = FILE_GUID, [5] = THREAD_GUID, [6] = TCP_GUID, [8] = UDP_GUID,
+	[11] = SYSTEM_CONFIG_GUID, [15] = PERF_GUID, [16] = HEAP_GUID, [20] = IMAGE_GUID,
+	[24] = STACK_GUID,
 };
 
 void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out)
 {
 	if (group == GROUP_PROCESS && opcode == OPCODE_IMAGE_LOAD)
 		group = GROUP_IMAGE;
-	for (size_t i = 0; i < COUNT_OF(kernel_classes); i++)
-		if (kernel_classes[i].group == group) {
-			*out = kernel_classes[i].guid;
-			return;
-		}
 	memset(out, 0, sizeof(*out));
-	out->bytes[15] = group;
+	if (group < COUNT_OF(kernel_classes))
+		*out = kernel_classes[group];
+	if (!le32(out->bytes))
+		out->bytes[15] = group;
 }
 
 static void parse_kernel(const uint8_t *at, struct etw_record *out)

@@ -315,7 +315,7 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 
 	*m.counts = file->found;
 	if (file->nbuffers >= file->ahead_min)
-		ahead_begin(&m.ahead, "expand");
+		ahead_begin(&m.ahead, "expand", 2);
 	rc = open_streams(&m, err);
 	if (!rc)
 		rc = deliver_all(&m, fn, ctx, err);

@@ -20,11 +20,15 @@ static const struct etw_table *table_of(const struct etw_guid *guid, int header)
 	return NULL;
 }
 
+static uint32_t key_of(const struct etw_record *record)
+{
+	return record->header == ETW_CLASSIC ? record->opcode : record->id;
+}
+
 const struct etw_class *etw_class_find(const struct etw_record *record)
 {
 	const struct etw_table *t = table_of(&record->guid, record->header);
-	uint32_t key = record->header == ETW_CLASSIC ? record->opcode : record->id;
-	uint32_t low = 0, high;
+	uint32_t key = key_of(record), low = 0, high;
 
 	if (!t)
 		return NULL;
@@ -39,6 +43,18 @@ const struct etw_class *etw_class_find(const struct etw_record *record)
 			high = middle;
 	}
 	return NULL;
+}
+
+const struct etw_class *etw_class_recall(struct etw_class_memo *memo,
+					 const struct etw_record *record)
+{
+	uint32_t kind = ((uint32_t)record->header + 1) << 16 | key_of(record);
+	uint64_t mixed = (le64(record->guid.bytes) ^ kind) * 0x9e3779b97f4a7c15u;
+	struct etw_class_known *known = &memo->known[mixed >> 58];
+
+	if (known->kind != kind || !guid_same(&known->guid, &record->guid))
+		*known = (struct etw_class_known){record->guid, kind, etw_class_find(record)};
+	return known->class;
 }
 
 const char *etw_class_provider(const struct etw_guid *guid)

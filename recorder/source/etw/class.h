@@ -143,6 +143,19 @@ struct etw_class {
 /* The class of a record; NULL = unknown. */
 const struct etw_class *etw_class_find(const struct etw_record *record);
 
+/* What etw_class_find() gave for other records of these kinds; starts as {0}. */
+struct etw_class_memo {
+	struct etw_class_known {
+		struct etw_guid guid;
+		uint32_t kind;               /* header and key; 0 = empty */
+		const struct etw_class *class;
+	} known[64];
+};
+
+/* As etw_class_find(); a trace has millions of records of few kinds. */
+const struct etw_class *etw_class_recall(struct etw_class_memo *memo,
+					 const struct etw_record *record);
+
 /* The name of a known provider ("Windows Kernel"), even if the event is unknown; else NULL. */
 const char *etw_class_provider(const struct etw_guid *guid);
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define NONE SLOTS_NONE
-#define CACHE 32768u                         /* places of addresses; power of two */
+#define CACHE_SHIFT 49                       /* the highest 15 bits of a hash */
+#define CACHE (1u << (64 - CACHE_SHIFT))     /* places of addresses */
 #define NAME_MAX_BYTES 4000u
 #define PDB_ID_BYTES 20u
 
@@ -498,7 +499,7 @@ void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t
 
 	if (kernel)
 		pid = 0;
-	p = &c->cache[hash_pair(address, pid) & (CACHE - 1)];
+	p = &c->cache[(address ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15u >> CACHE_SHIFT];
 	if (p->address != address || p->pid != pid || ticks < p->from || ticks > p->until ||
 	    p->generation != c->generation) {
 		*p = (struct place){.address = address, .pid = pid, .from = ETW_ALWAYS,

@@ -13,6 +13,7 @@
 struct etw_decode {
 	struct etw_manifest_store store;
 	struct etw_tracelogging logging;
+	struct etw_class_memo classes;
 	char provider[ETW_GUID_TEXT], name[32];      /* of unknown events */
 	char activity[ETW_GUID_TEXT], related[ETW_GUID_TEXT];
 	char *text;                          /* the arena of struct etw_render */
@@ -178,7 +179,7 @@ void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
 {
 	struct etw_render r = {.fields = out->fields, .text = d->text};
 
-	out->class = etw_class_find(record);
+	out->class = etw_class_recall(&d->classes, record);
 	if (out->class) {
 		by_class(d, record, &r, out);
 	} else {

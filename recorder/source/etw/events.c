@@ -180,7 +180,8 @@ static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w,
 	if (w->naddresses > STACK_MAX_FRAMES)
 		return QUALITY_TRUNCATED;
 	root = &s->frames[e->nstack_frames - 1];
-	if ((root->flags & FRAME_KERNEL) || text_same_fold(root->object->name, "ntdll.dll"))
+	if ((root->flags & FRAME_KERNEL) || strcmp(root->object->name, "ntdll.dll") == 0 ||
+	    text_same_fold(root->object->name, "ntdll.dll"))
 		return QUALITY_COMPLETE;
 	return w->from_runtime ? QUALITY_FP : QUALITY_BROKEN;
 }

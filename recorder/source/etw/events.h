@@ -30,6 +30,7 @@ struct etw_events {
 	struct etw_stacks *stacks;
 	struct etw_stacks *heap_stacks;      /* of a second session, which lags; NULL = none */
 	struct etw_decode *decode;
+	struct etw_class_memo classes;
 
 	uint32_t interval_100ns;             /* between samples; 0 = unknown so far */
 	struct etw_pmcs counters;            /* that the session samples by */

@@ -151,7 +151,7 @@ static void put_idle(struct etw_live *l, int64_t ticks)
 static void put_record(struct etw_live *l, struct etw_stacks *stacks,
 		       const struct etw_record *record)
 {
-	const struct etw_class *class = etw_class_find(record);
+	const struct etw_class *class = etw_class_recall(&l->e.classes, record);
 
 	if (record->ticks > l->last_ticks)
 		l->last_ticks = record->ticks;

@@ -172,6 +172,24 @@ TEST(the_same_number_means_something_else_in_another_provider)
 	assert_string_equal(etw_class_provider(&runtime.guid), "Microsoft-Windows-DotNETRuntime");
 }
 
+TEST(a_memo_gives_what_a_search_would_for_thousands_of_kinds)
+{
+	static const char *const guids[] = {
+		ETW_RUNTIME_GUID, ETW_RUNDOWN_GUID, "90cbdc39-4a3e-11d1-84f4-0000f80464e3"};
+	struct etw_class_memo memo = {0};
+	struct etw_bytes none = {.n = 0};
+
+	for (uint16_t i = 0; i < 9000; i++) {
+		uint8_t key = (uint8_t)(i / 6);
+		const char *guid = guids[i % 3];
+		struct etw_record r = i % 2 ? etw_manifest(guid, key, 1, &none)
+					    : etw_classic(guid, key, 1, &none);
+
+		assert_ptr_equal(etw_class_recall(&memo, &r), etw_class_find(&r));
+		assert_ptr_equal(etw_class_recall(&memo, &r), etw_class_find(&r));
+	}
+}
+
 /* Behind the IRP and the keys; in version 2 it stood elsewhere, and the record's header knows. */
 TEST(an_operation_on_a_file_has_its_thread_from_version_3_on)
 {
@@ -234,6 +252,7 @@ int main(void)
 		cmocka_unit_test(an_image_of_a_32_bit_record_has_32_bit_addresses),
 		cmocka_unit_test(a_clr_stack_ends_where_its_count_or_its_payload_ends),
 		cmocka_unit_test(the_same_number_means_something_else_in_another_provider),
+		cmocka_unit_test(a_memo_gives_what_a_search_would_for_thousands_of_kinds),
 		cmocka_unit_test(an_operation_on_a_file_has_its_thread_from_version_3_on),
 		cmocka_unit_test(a_flag_brings_only_events_of_the_kernel),
 		cmocka_unit_test(every_table_is_sorted_and_every_layout_fits),
