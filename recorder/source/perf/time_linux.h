@@ -36,6 +36,8 @@ void perf_time_read_kernel(struct perf_time *t);
 void perf_time_born(struct perf_time *t, const struct perf_record *r);
 /* A record of a context switch (PERF_KIND_SWITCH). */
 void perf_time_switch(struct perf_time *t, const struct perf_record *r);
+/* A record of a wake-up (PERF_KIND_WAKE). */
+void perf_time_woken(struct perf_time *t, const struct perf_record *r);
 /* A wake-up, or the unwound stack of a switch. */
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack);
