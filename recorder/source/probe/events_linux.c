@@ -141,7 +141,8 @@ void probes_look_at(struct probes *p, const struct process *process, uint64_t ti
 
 uint64_t probes_missed(struct probes *p)
 {
-	return p->filters ? bpf_filters_missed(p->filters) : 0;
+	return (p->filters ? bpf_filters_missed(p->filters) : 0) +
+	       (p->switches ? switches_missed(p->switches) : 0);
 }
 
 /* What was seen of it before may be from before it executed its program. */

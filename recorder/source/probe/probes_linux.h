@@ -145,7 +145,10 @@ void probes_every(struct probes *p, enum probe_role role, uint64_t n);
  * Call it for those that run when the events are switched on, and when names are known of others.
  */
 void probes_look_at(struct probes *p, const struct process *process, uint64_t time_ns);
-/* How many events were missed of processes before the kernel knew them, since the last call. */
+/*
+ * How many events were missed since the last call: of processes before the kernel knew them, and by
+ * the program that writes switches.
+ */
 uint64_t probes_missed(struct probes *p);
 /* How many records of asked ones were left out since the last call; call after probes_look(). */
 uint64_t probes_left_out(struct probes *p);

@@ -7,7 +7,6 @@
 #include "source/ring/perf_record.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #define DATA (1 << 20)                       /* bytes of records */
 #define RECORD 64                            /* bytes, so that none wraps */
 #define ID (-8)                              /* on the program's stack: the CPU, */
-#define KEY (-16)                            /* of a known stack, */
+#define KEY (-16)                            /* of a ring, of a known stack, */
 #define NUMBER (-24)                         /* of the stack that repeats; 0 = none, */
 #define WORD (-32)
 #define KNOWN_MAX 8192u                      /* stacks; of more, the kernel forgets the oldest */
@@ -35,10 +34,11 @@ struct control {
 };
 
 struct switches {
-	int rings, stacks, wakes;            /* tables */
+	int rings, stacks, wakes;            /* tables; rings: of tables */
 	int known;                           /* struct switch_stack; -1 = not here */
 	int every;                           /* of one number: switches to a stack, less one */
-	int attached[2];                     /* events at the tracepoints */
+	int programs[2], attached[2];        /* attached: events at the tracepoints */
+	uint64_t missed;                     /* that were told */
 };
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -102,6 +102,12 @@ static void begin(struct bpf_code *c, const struct switches *s, struct label *en
 	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)s->rings);
 	move(c, BPF_REG_2, BPF_REG_10);
 	alu(c, BPF_ADD, BPF_REG_2, ID);
+	call(c, BPF_FUNC_map_lookup_elem);
+	jump(c, end, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
+	store_zero(c, BPF_REG_10, KEY);
+	move(c, BPF_REG_1, BPF_REG_0);
+	move(c, BPF_REG_2, BPF_REG_10);
+	alu(c, BPF_ADD, BPF_REG_2, KEY);
 	call(c, BPF_FUNC_map_lookup_elem);
 	jump(c, end, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
 	move(c, BPF_REG_7, BPF_REG_0);
@@ -339,16 +345,12 @@ static int refused(struct err *err)
 }
 
 /* Run a program at a tracepoint: on all CPUs, whether its event is enabled or not. */
-static int attach(const struct bpf_code *code, uint32_t tracepoint, unsigned ncpus,
-		  const char *name)
+static int attach(int program, uint32_t tracepoint, unsigned ncpus)
 {
-	int program = bpf_program_load(code->insns, code->n, BPF_PROG_TYPE_TRACEPOINT, name);
 	struct perf_event_attr attr;
 	int fd = -1, os_error;
 	unsigned cpu;
 
-	if (program < 0)
-		return -1;
 	perf_attr_common(&attr);
 	attr.type = PERF_TYPE_TRACEPOINT;
 	attr.config = tracepoint;
@@ -361,10 +363,12 @@ static int attach(const struct bpf_code *code, uint32_t tracepoint, unsigned ncp
 		fd = -1;
 		errno = os_error;
 	}
-	os_error = errno;
-	close(program);
-	errno = os_error;
 	return fd;
+}
+
+static int load_program(const struct bpf_code *code, const char *name)
+{
+	return bpf_program_load(code->insns, code->n, BPF_PROG_TYPE_TRACEPOINT, name);
 }
 
 static bool find_fields(const struct trace_format *format, const char *const *names, unsigned n,
@@ -392,20 +396,47 @@ static int attach_all(struct switches *s, const struct trace_format *change,
 	    !find_fields(wakeup, of_wakeup, 1, &woken))
 		return err_set(err, ERR_UNSUPPORTED, "this kernel's sched/sched_switch has other "
 			       "fields");
+	write_wakeup(code, s, woken);
+	s->programs[1] = load_program(code, "recorder_wakeup");
+	if (s->programs[1] < 0)
+		return refused(err);
+	*code = (struct bpf_code){.n = 0};
 	write_switch(code, s, fields);
-	s->attached[0] = attach(code, change->id, ncpus, "recorder_switch");
-	if (s->attached[0] < 0 && s->known >= 0) {
+	s->programs[0] = load_program(code, "recorder_switch");
+	if (s->programs[0] < 0 && s->known >= 0) {
 		close(s->known);             /* before Linux 5.15 */
 		s->known = -1;
 		*code = (struct bpf_code){.n = 0};
 		write_switch(code, s, fields);
-		s->attached[0] = attach(code, change->id, ncpus, "recorder_switch");
+		s->programs[0] = load_program(code, "recorder_switch");
 	}
-	*code = (struct bpf_code){.n = 0};
-	write_wakeup(code, s, woken);
+	if (s->programs[0] >= 0)
+		s->attached[0] = attach(s->programs[0], change->id, ncpus);
 	if (s->attached[0] >= 0)
-		s->attached[1] = attach(code, wakeup->id, ncpus, "recorder_wakeup");
+		s->attached[1] = attach(s->programs[1], wakeup->id, ncpus);
 	return s->attached[1] < 0 ? refused(err) : 0;
+}
+
+/* A ring, and a table of one for each CPU: of those that are offline it has none. */
+static int new_ring(void)
+{
+	return bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, PAGE + DATA, 1, BPF_F_MMAPABLE);
+}
+
+static int new_rings(unsigned ncpus)
+{
+	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY_OF_MAPS, .key_size = 4,
+			       .value_size = 4, .max_entries = ncpus};
+	int like = new_ring(), fd, os_error;
+
+	if (like < 0)
+		return -1;
+	attr.inner_map_fd = (uint32_t)like;
+	fd = bpf_call(BPF_MAP_CREATE, &attr);
+	os_error = errno;
+	close(like);
+	errno = os_error;
+	return fd;
 }
 
 int switches_new(const struct trace_format *change, const struct trace_format *wakeup,
@@ -425,8 +456,8 @@ int switches_new(const struct trace_format *change, const struct trace_format *w
 		free(code);
 		return err_memory(err, "for a program at switches");
 	}
-	*s = (struct switches){-1, -1, -1, -1, -1, {-1, -1}};
-	s->rings = bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, PAGE + DATA, ncpus, BPF_F_MMAPABLE);
+	*s = (struct switches){-1, -1, -1, -1, -1, {-1, -1}, {-1, -1}, 0};
+	s->rings = new_rings(ncpus);
 	s->stacks = bpf_table_new(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, ncpus, 0);
 	s->wakes = bpf_table_new(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, ncpus, 0);
 	s->every = bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0);
@@ -450,8 +481,8 @@ void switches_free(struct switches *s)
 
 	if (!s)
 		return;
-	const int fds[] = {s->attached[0], s->attached[1], s->rings, s->stacks, s->wakes, s->every,
-			   s->known};
+	const int fds[] = {s->attached[0], s->attached[1], s->programs[0], s->programs[1],
+			   s->rings, s->stacks, s->wakes, s->every, s->known};
 
 	for (i = 0; i < COUNT_OF(fds); i++)
 		if (fds[i] >= 0)
@@ -491,18 +522,12 @@ int switches_open_cpu(struct switches *s, unsigned cpu, int stacks, const struct
 	if (open_wake(s, cpu, wakes) ||
 	    bpf_table_ask(BPF_MAP_UPDATE_ELEM, s->stacks, &cpu, &stacks))
 		return err_os(err, "cannot open the events of a program at switches");
-	out->map = mmap(NULL, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, s->rings,
-			(off_t)cpu * (PAGE + DATA));
-	out->fd = fcntl(s->rings, F_DUPFD_CLOEXEC, 0);
+	out->fd = new_ring();
+	out->map = mmap(NULL, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, out->fd, 0);
 	out->scratch = malloc(PERF_RECORD_MAX_BYTES);
-	if (out->map != MAP_FAILED && out->fd >= 0 && out->scratch) {
-		/* What the CPU wrote before it went. */
-		switches_enable(out, false);
-		perf_ring_refresh(out);
-		out->tail = out->head;
-		((struct perf_event_mmap_page *)out->map)->data_tail = out->tail;
+	if (out->map != MAP_FAILED && out->scratch &&
+	    !bpf_table_ask(BPF_MAP_UPDATE_ELEM, s->rings, &cpu, &out->fd))
 		return 0;
-	}
 	err_os(err, "cannot map the ring of switches of CPU %u", cpu);
 	out->map = out->map == MAP_FAILED ? NULL : out->map;
 	perf_ring_close(out);
@@ -512,6 +537,23 @@ int switches_open_cpu(struct switches *s, unsigned cpu, int stacks, const struct
 void switches_enable(const struct perf_ring *ring, bool on)
 {
 	__atomic_store_n(&((struct control *)ring->map)->enabled, on, __ATOMIC_RELEASE);
+}
+
+uint64_t switches_missed(struct switches *s)
+{
+	uint64_t missed = 0, before = s->missed;
+	unsigned i;
+
+	for (i = 0; i < COUNT_OF(s->programs); i++) {
+		struct bpf_prog_info info = {0};
+		union bpf_attr attr = {.info = {(uint32_t)s->programs[i], sizeof(info),
+						(uintptr_t)&info}};
+
+		if (!bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attr))
+			missed += info.recursion_misses;
+	}
+	s->missed = missed > before ? missed : before;
+	return s->missed - before;
 }
 
 void switches_every(const struct switches *s, uint64_t n)

@@ -65,5 +65,11 @@ unsigned switches_place(const struct switch_stack *stack);
 bool switches_know(const struct switches *s);
 void switches_tell(const struct switches *s, uint32_t tid, const struct switch_stack *stack);
 
+/*
+ * How many records are missing that are in no ring since the last call: the kernel runs no program
+ * while another one runs on that CPU, such as for a wake-up by an interrupt. Since Linux 5.12.
+ */
+uint64_t switches_missed(struct switches *s);
+
 /* One in n switches of a CPU has a stack from now on. */
 void switches_every(const struct switches *s, uint64_t n);
