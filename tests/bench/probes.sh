@@ -1,7 +1,8 @@
 #!/bin/bash
 # What rules on tracepoints and --thread-time add to a system call and to a switch between two
 # threads. Measured five times by turns, without and with a recorder; the least of each counts.
-# Prints rows; needs root. Of switches at a rate, the recorder's own CPU time counts, too.
+# Prints rows; needs root. Of switches at a rate, the recorder's own CPU time counts, too, less what
+# it takes while they rest.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
@@ -56,18 +57,21 @@ cpu_ns() { awk '{s += $1} END {print s}' /proc/"$1"/task/*/schedstat; }
 at_a_rate()
 {
 	local name=$1 work=$2 goal=$3 without=999999999 with=999999999 own=999999999 lost=0
-	local i n count from rate=0 verdict
-	for i in 1 2 3 4 5; do
+	local n count from idle rate=0 verdict
+	for _ in 1 2 3 4 5; do
 		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
 		[ "$n" -lt "$without" ] && without=$n
 		"$RECORDER" collect --store "$work_dir/store.db" --symbol-cache-mb 0 \
 			--thread-time --max-cpu-percent 0 2>"$work_dir/log" & pid=$!
 		for _ in $(seq 100); do grep -q recording "$work_dir/log" && break; sleep 0.1; done
 		"$BENCH" switch 2 "$work" >/dev/null         # until the rate is known
+		idle=$(cpu_ns $pid)
+		sleep "$SECONDS_EACH"
 		from=$(cpu_ns $pid)
+		idle=$((from - idle))
 		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
 		rate=$(awk -v n="$count" -v s="$SECONDS_EACH" 'BEGIN {printf "%d", n / s}')
-		from=$((($(cpu_ns $pid) - from) / count))
+		from=$((($(cpu_ns $pid) - from - idle) / count))
 		[ "$n" -lt "$with" ] && with=$n
 		[ "$from" -lt "$own" ] && own=$from
 		n=$("$RECORDER" status --store "$work_dir/store.db" --json |
@@ -83,6 +87,6 @@ at_a_rate()
 		"$name" "$rate" $((with - without)) "$own" "$lost" "$goal" "$verdict"
 }
 
-# Half of what it was with perf's own records; 10 % of a CPU.
-at_a_rate 'switches, few' 80000 4000
+# Half of what perf's own records cost; 10 % of a CPU.
+at_a_rate 'switches, few' 80000 2500
 at_a_rate 'switches, many' 12000 1000
