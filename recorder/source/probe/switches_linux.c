@@ -22,7 +22,7 @@
 #define KEY (-16)                            /* of a ring, of a known stack, */
 #define NUMBER (-24)                         /* of the stack that repeats; 0 = none, */
 #define WORD (-32)
-#define KNOWN_MAX 8192u                      /* stacks; of more, the kernel forgets the oldest */
+#define KNOWN_MAX 8192u                      /* stacks; one takes the place of another */
 #define REPEATS 64                           /* one in so many has its stack taken all the same */
 #define STATES 0xff                          /* of a task; without TASK_REPORT_MAX */
 
@@ -35,7 +35,9 @@ struct control {
 
 struct switches {
 	int rings, stacks, wakes;            /* tables; rings: of tables */
-	int known;                           /* struct switch_stack; -1 = not here */
+	int known;                           /* -1 = not here, or: */
+	struct switch_stack *stacks_known;   /* KNOWN_MAX of them, mapped: bpf(2) for one would
+					        keep programs from running meanwhile */
 	int every;                           /* of one number: switches to a stack, less one */
 	int programs[2], attached[2];        /* attached: events at the tracepoints */
 	uint64_t missed;                     /* that were told */
@@ -221,14 +223,19 @@ static void recognize(struct bpf_code *c, const struct switches *s,
 	alu(c, BPF_AND, BPF_REG_1, SWITCH_PLACES - 1);
 	move(c, BPF_REG_2, BPF_REG_8);
 	alu(c, BPF_RSH, BPF_REG_2, 32);
-	alu(c, BPF_LSH, BPF_REG_2, 8);
+	emit(c, BPF_ALU64 | BPF_MUL | BPF_K, BPF_REG_2, 0, 0, SWITCH_PLACES);
 	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	alu(c, BPF_AND, BPF_REG_1, KNOWN_MAX - 1);
 	store(c, BPF_REG_10, KEY, BPF_REG_1);
 	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)s->known);
 	move(c, BPF_REG_2, BPF_REG_10);
 	alu(c, BPF_ADD, BPF_REG_2, KEY);
 	call(c, BPF_FUNC_map_lookup_elem);
 	jump(c, differs, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
+	move(c, BPF_REG_1, BPF_REG_8);
+	alu(c, BPF_RSH, BPF_REG_1, 32);
+	load(c, BPF_REG_2, BPF_REG_0, KNOWN(tid));
+	jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
 	compare(c, REGS_IP, KNOWN(ip), differs);
 	compare(c, REGS_SP, KNOWN(sp), differs);
 	compare(c, REGS_DI, KNOWN(di), differs);
@@ -456,15 +463,19 @@ int switches_new(const struct trace_format *change, const struct trace_format *w
 		free(code);
 		return err_memory(err, "for a program at switches");
 	}
-	*s = (struct switches){-1, -1, -1, -1, -1, {-1, -1}, {-1, -1}, 0};
+	*s = (struct switches){-1, -1, -1, -1, NULL, -1, {-1, -1}, {-1, -1}, 0};
 	s->rings = new_rings(ncpus);
 	s->stacks = bpf_table_new(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, ncpus, 0);
 	s->wakes = bpf_table_new(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, ncpus, 0);
 	s->every = bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0);
 	if (s->every < 0 || s->rings < 0 || s->stacks < 0 || s->wakes < 0)
 		rc = refused(err);
-	s->known = bpf_table_new(BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct switch_stack), KNOWN_MAX,
-				 0);
+	s->known = bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct switch_stack), KNOWN_MAX,
+				 BPF_F_MMAPABLE);
+	s->stacks_known = mmap(NULL, KNOWN_MAX * sizeof(struct switch_stack),
+			       PROT_READ | PROT_WRITE, MAP_SHARED, s->known, 0);
+	if (!rc && s->stacks_known == MAP_FAILED)
+		rc = refused(err);
 	if (!rc)
 		rc = attach_all(s, change, wakeup, ncpus, code, err);
 	free(code);
@@ -481,6 +492,8 @@ void switches_free(struct switches *s)
 
 	if (!s)
 		return;
+	if (s->stacks_known && s->stacks_known != MAP_FAILED)
+		munmap(s->stacks_known, KNOWN_MAX * sizeof(struct switch_stack));
 	const int fds[] = {s->attached[0], s->attached[1], s->programs[0], s->programs[1],
 			   s->rings, s->stacks, s->wakes, s->every, s->known};
 
@@ -581,7 +594,13 @@ bool switches_know(const struct switches *s)
 
 void switches_tell(const struct switches *s, uint32_t tid, const struct switch_stack *stack)
 {
-	uint64_t key = (uint64_t)tid << 8 | switches_place(stack);
+	unsigned at = (tid * SWITCH_PLACES | switches_place(stack)) & (KNOWN_MAX - 1);
+	struct switch_stack *known = &s->stacks_known[at];
 
-	bpf_table_ask(BPF_MAP_UPDATE_ELEM, s->known, &key, (void *)stack);
+	/* What the program reads meanwhile has a number that is none of that thread's. */
+	__atomic_store_n(&known->tid, 0, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*known = *stack;
+	known->tid = 0;
+	__atomic_store_n(&known->tid, tid, __ATOMIC_RELEASE);
 }

@@ -48,6 +48,7 @@ struct switch_stack {
 	uint64_t ip, sp, di;                 /* di: of what it waits for: a file, a lock */
 	uint64_t bp, bp_mask;                /* which of its bits must be equal */
 	uint64_t state;                      /* switches_state() */
+	uint64_t tid;                        /* switches_tell()'s */
 	uint64_t number;                     /* not 0; 32 bits */
 	uint64_t repeats;                    /* the program's */
 	uint64_t nwords;
