@@ -254,7 +254,7 @@ const struct option_info option_table[] = {
 	{"thread-time", NULL,
 	 "Record context switches with stacks too (Linux, needs tracefs), which tells where the "
 	 "time of every thread went: metric off-cpu, in ns, with leaves such as CPU_TIME, "
-	 "BLOCKED_TIME, DISK_TIME and READIED_TIME. Costs about 5 us for each switch. On Windows: "
+	 "BLOCKED_TIME, DISK_TIME and READIED_TIME. Costs 1 to 5 us for each switch. On Windows: "
 	 "from an ETW session, or a trace file that has them; rules do not see switches there.",
 	 OPTION_BOOL, GROUP_RECORD, SAMPLING, CONF, FIELD(capture.thread_time)},
 	{"wakers", NULL,

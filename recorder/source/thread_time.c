@@ -4,7 +4,6 @@
 #include "base/slots.h"
 #include "base/table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,14 @@ enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 struct stack {                               /* holds references */
 	struct frame_ref *frames;
 	uint32_t n, room;
+};
+
+struct kept {                                /* by thread_time_keep() */
+	struct stack stack;
+	uint64_t sum, last_sum;
+	uint32_t number;                     /* 0 = none */
+	uint8_t quality;
+	bool disk;
 };
 
 struct timed_thread {
@@ -29,6 +36,7 @@ struct timed_thread {
 	uint64_t sums[TIME_KINDS];           /* with its own stack */
 	uint64_t rest[TIME_KINDS];           /* earlier sums, too small to be reported */
 	struct stack own, waker;             /* waker: of the summed waits */
+	struct kept *kept;                   /* THREAD_TIME_KEPT of them; NULL = none */
 	uint64_t lock;                       /* that its stack waits for; 0 = none */
 	uint64_t lock_ns;                    /* who has it since then is not known yet */
 	uint32_t holder;                     /* when it was asked for last; 0 = none */
@@ -46,6 +54,7 @@ struct thread_time {
 	struct slots slots;
 	struct table by_tid;
 	bool wakers;
+	uint32_t nkept;
 	uint64_t refused;
 	uint32_t *waiters;                   /* slots of threads that wait for locks */
 	uint32_t nwaiters, waiters_room;
@@ -147,12 +156,19 @@ static bool same_stack(const struct stack *s, const struct frame_ref *frames, ui
 
 static void free_stacks(struct timed_thread *thread, uint64_t now_ns)
 {
+	unsigned i;
+
 	drop_stack(&thread->own, now_ns);
 	drop_stack(&thread->waker, now_ns);
 	drop_stack(&thread->ran, now_ns);
+	for (i = 0; thread->kept && i < THREAD_TIME_KEPT; i++) {
+		drop_stack(&thread->kept[i].stack, now_ns);
+		free(thread->kept[i].stack.frames);
+	}
 	free(thread->own.frames);
 	free(thread->waker.frames);
 	free(thread->ran.frames);
+	free(thread->kept);
 }
 
 /* The thread waits for a lock, or (0) no longer. */
@@ -344,6 +360,44 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 	thread->fresh = true;
 	thread->disk = disk;
 	set_lock(t, thread, 0);
+}
+
+uint32_t thread_time_keep(struct thread_time *t, uint64_t now_ns, uint32_t tid, unsigned place,
+			  uint64_t sum)
+{
+	struct timed_thread *thread = find_thread(t, tid);
+	struct kept *kept;
+	bool again;
+
+	if (thread && !thread->kept)
+		thread->kept = calloc(THREAD_TIME_KEPT, sizeof(*thread->kept));
+	if (!thread || !thread->kept)
+		return 0;
+	kept = &thread->kept[place];
+	again = kept->last_sum == sum;
+	kept->last_sum = sum;
+	if (!again || (kept->sum == sum && kept->disk == thread->disk &&
+		       same_stack(&kept->stack, thread->own.frames, thread->own.n)))
+		return 0;
+	keep_stack(&kept->stack, thread->own.frames, thread->own.n, now_ns);
+	kept->sum = sum;
+	kept->quality = thread->quality;
+	kept->disk = thread->disk;
+	t->nkept += THREAD_TIME_KEPT;
+	return kept->number = (t->nkept | place) + 1;
+}
+
+void thread_time_repeat(struct thread_time *t, uint64_t now_ns, uint32_t tid, uint32_t number)
+{
+	struct timed_thread *thread = find_thread(t, tid);
+	const struct kept *kept;
+
+	if (!thread || !thread->kept || !number)
+		return;
+	kept = &thread->kept[(number - 1) % THREAD_TIME_KEPT];
+	if (kept->number == number)
+		thread_time_stack(t, now_ns, tid, kept->disk, kept->stack.frames, kept->stack.n,
+				  kept->quality);
 }
 
 void thread_time_lock(struct thread_time *t, uint32_t tid, uint64_t lock)
@@ -683,91 +737,4 @@ uint32_t thread_time_threads(const struct thread_time *t)
 uint64_t thread_time_refused(const struct thread_time *t)
 {
 	return t->refused;
-}
-
-/* ---- leaves ---------------------------------------------------------------------------------- */
-
-enum { READIED_BY = TIME_KINDS, NOT_READIED_YET, LEAVES };
-
-/*
- * The offset of a frame that names a thread: its process's number, pid, tid. With the number, a pid
- * that is used again is another frame. A pid of Linux has at most 22 bits (PID_MAX_LIMIT).
- */
-#define ID_BITS 22
-#define ID_MASK ((1u << ID_BITS) - 1)
-
-struct object *thread_time_leaves(struct frames *frames)
-{
-	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
-
-	return objects_get(frames, &key, 0);
-}
-
-uint32_t thread_time_add_waker(struct object *leaves, const struct process *process, uint32_t tid,
-			       struct frame_ref *frames, uint32_t n)
-{
-	if (!process || process->pid > ID_MASK || tid > ID_MASK || !tid)
-		return n;
-	frames[n] = (struct frame_ref){.object = leaves,
-				       .offset = (uint64_t)process->number << 2 * ID_BITS |
-						 (uint64_t)process->pid << ID_BITS | tid};
-	return n + 1;
-}
-
-/* "sh [dash] (71) thread 72" */
-static const char *waker_text(struct processes *processes, uint64_t id,
-			      char text[THREAD_TIME_NAME_BYTES])
-{
-	uint32_t pid = (uint32_t)(id >> ID_BITS) & ID_MASK;
-	struct process *process = process_find(processes, pid, UINT64_MAX);
-	char label[PROCESS_LABEL_BYTES] = "?";
-
-	if (process && process->number == id >> 2 * ID_BITS)
-		process_label(process, label);
-	if (process)
-		process_unref(process);
-	snprintf(text, THREAD_TIME_NAME_BYTES, "%s (%u) thread %u", label, pid,
-		 (unsigned)(id & ID_MASK));
-	return text;
-}
-
-bool thread_time_name(const struct object *leaves, struct processes *processes,
-		      const struct frame *frame, char text[THREAD_TIME_NAME_BYTES],
-		      struct symbol *out)
-{
-	static const char *const names[LEAVES] = {
-		[TIME_CPU] = "CPU_TIME",	 [TIME_BLOCKED] = "BLOCKED_TIME",
-		[TIME_DISK] = "DISK_TIME",	 [TIME_READIED] = "READIED_TIME",
-		[TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
-		[NOT_READIED_YET] = "NOT_READIED_YET", [TIME_LOCK] = "GIL",
-	};
-
-	if (!leaves || frame->object != leaves || (!text && frame->offset >= LEAVES))
-		return false;
-	*out = (struct symbol){.offset = frame->offset,
-			       .name = frame->offset < LEAVES ?
-					       names[frame->offset] :
-					       waker_text(processes, frame->offset, text)};
-	return true;
-}
-
-uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves,
-			    struct frame_ref *out)
-{
-	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
-
-	/* Leaf first: the waker goes below the wait that it ended, as does who has the lock. */
-	if (piece->nwaker) {
-		n = piece->nwaker < most ? piece->nwaker : most;
-		memcpy(out, piece->waker, n * sizeof(*piece->waker));
-		if (piece->kind != TIME_LOCK)
-			out[n++] = (struct frame_ref){.object = leaves, .offset = READIED_BY};
-	} else if (piece->goes_on) {
-		out[n++] = (struct frame_ref){.object = leaves, .offset = NOT_READIED_YET};
-	}
-	out[n++] = (struct frame_ref){.object = leaves, .offset = piece->kind};
-	own = piece->nframes < STACK_MAX_FRAMES - n ? piece->nframes : STACK_MAX_FRAMES - n;
-	if (own)
-		memcpy(out + n, piece->frames, own * sizeof(*piece->frames));
-	return n + own;
 }

@@ -83,6 +83,19 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
 /*
+ * Keep the stack that was just given as one that repeats.
+ *
+ * place    below THREAD_TIME_KEPT; it takes the place of the one kept there
+ * sum      of what tells that it is the same: it is kept when it comes there twice
+ * returns  its number; 0 = it is not kept, or was kept before
+ */
+#define THREAD_TIME_KEPT 8u
+uint32_t thread_time_keep(struct thread_time *t, uint64_t now_ns, uint32_t tid, unsigned place,
+			  uint64_t sum);
+/* thread_time_stack() of the one that is kept as this number; nothing if it is not any more. */
+void thread_time_repeat(struct thread_time *t, uint64_t now_ns, uint32_t tid, uint32_t number);
+
+/*
  * A thread is created. Its time counts from its first wake-up, which is soon, or from now on where
  * its first switches are lost.
  */

@@ -1,7 +1,8 @@
 #!/bin/bash
 # What rules on tracepoints and --thread-time add to a system call and to a switch between two
 # threads. Measured five times by turns, without and with a recorder; the least of each counts.
-# Prints rows; needs root.
+# Prints rows; needs root. Of switches at a rate, the recorder's own CPU time counts, too, less what
+# it takes while they rest.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
@@ -16,10 +17,10 @@ if [ -z "${IN_OWN_MOUNTS:-}" ] && [ ! -d /sys/kernel/tracing/events ]; then
 	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing &&
 		exec "$@"' sh bash "$0" "$@"
 fi
-work=$(mktemp -d) || exit 1
+work_dir=$(mktemp -d) || exit 1
 pid=
 finish() { [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null &&
-	wait "$pid" 2>/dev/null; rm -rf "$work"; }
+	wait "$pid" 2>/dev/null; rm -rf "$work_dir"; }
 trap finish EXIT
 
 # with NAME WHAT OPTION...: measure and print one row.
@@ -30,13 +31,13 @@ with()
 	for i in 1 2 3 4 5; do
 		n=$("$BENCH" "$what" "$SECONDS_EACH")
 		[ "$n" -lt "$without" ] && without=$n
-		"$RECORDER" collect --store "$work/store.db" --symbol-cache-mb 0 \
-			"$@" 2>"$work/log" & pid=$!
-		for _ in $(seq 100); do grep -q recording "$work/log" && break; sleep 0.1; done
+		"$RECORDER" collect --store "$work_dir/store.db" --symbol-cache-mb 0 \
+			"$@" 2>"$work_dir/log" & pid=$!
+		for _ in $(seq 100); do grep -q recording "$work_dir/log" && break; sleep 0.1; done
 		sleep 0.5
 		n=$("$BENCH" "$what" "$SECONDS_EACH")
 		[ "$n" -lt "$with" ] && with=$n
-		"$RECORDER" abort --store "$work/store.db" >/dev/null 2>&1
+		"$RECORDER" abort --store "$work_dir/store.db" >/dev/null 2>&1
 		wait "$pid" 2>/dev/null
 		pid=
 	done
@@ -49,3 +50,43 @@ with 'sys_enter, kernel filter, no match' syscall \
 	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=id=999999'
 with 'sys_enter_fsync' syscall '/StopOnEvent:syscalls/sys_enter_fsync;FieldFilter=fd=999999'
 with 'switch, --thread-time' switch --thread-time
+
+cpu_ns() { awk '{s += $1} END {print s}' /proc/"$1"/task/*/schedstat; }
+
+# at_a_rate NAME WORK GOAL: the mean of a switch, whose threads do so much work before each.
+at_a_rate()
+{
+	local name=$1 work=$2 goal=$3 without=999999999 with=999999999 own=999999999 lost=0
+	local n count from idle rate=0 verdict
+	for _ in 1 2 3 4 5; do
+		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
+		[ "$n" -lt "$without" ] && without=$n
+		"$RECORDER" collect --store "$work_dir/store.db" --symbol-cache-mb 0 \
+			--thread-time --max-cpu-percent 0 2>"$work_dir/log" & pid=$!
+		for _ in $(seq 100); do grep -q recording "$work_dir/log" && break; sleep 0.1; done
+		"$BENCH" switch 2 "$work" >/dev/null         # until the rate is known
+		idle=$(cpu_ns $pid)
+		sleep "$SECONDS_EACH"
+		from=$(cpu_ns $pid)
+		idle=$((from - idle))
+		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
+		rate=$(awk -v n="$count" -v s="$SECONDS_EACH" 'BEGIN {printf "%d", n / s}')
+		from=$((($(cpu_ns $pid) - from - idle) / count))
+		[ "$n" -lt "$with" ] && with=$n
+		[ "$from" -lt "$own" ] && own=$from
+		n=$("$RECORDER" status --store "$work_dir/store.db" --json |
+			sed -n 's/.*"lost": *\([0-9]*\).*/\1/p' | head -1)
+		lost=$((lost + ${n:-0}))
+		"$RECORDER" abort --store "$work_dir/store.db" >/dev/null 2>&1
+		wait "$pid" 2>/dev/null
+		pid=
+	done
+	verdict=MISSED
+	[ $((with - without + own)) -le "$goal" ] && [ "$lost" = 0 ] && verdict=holds
+	printf '%-34s  %d a second: kernel ns %5d  own ns %5d  lost %d  goal <= %d ns: %s\n' \
+		"$name" "$rate" $((with - without)) "$own" "$lost" "$goal" "$verdict"
+}
+
+# Half of what perf's own records cost; 10 % of a CPU.
+at_a_rate 'switches, few' 80000 2500
+at_a_rate 'switches, many' 12000 1000

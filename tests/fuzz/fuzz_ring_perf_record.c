@@ -34,7 +34,7 @@ static void read_record(const struct perf_record *r, const struct perf_format *f
 		sum += strlen(r->u.mmap.path);
 	else if (r->kind == PERF_KIND_COMM)
 		sum += strlen(r->u.comm.name);
-	else if (r->kind == PERF_KIND_SWITCH)
+	else if (r->kind == PERF_KIND_SWITCH || r->kind == PERF_KIND_WAKE)
 		sum += r->u.change.other_tid + r->u.change.out;
 	else if (r->kind == PERF_KIND_KSYMBOL)
 		sum += strlen(r->u.ksymbol.name) + r->u.ksymbol.bytes;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define THREADS 8
-#define CALLS 17
+#define CALLS 19
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -79,6 +79,8 @@ static void take(struct run *run, unsigned call, uint32_t tid, unsigned detail)
 	case 13: thread_time_ran(run->time, now_ns, tid, stack, n); break;
 	case 14: thread_time_look_at_locks(run->time, now_ns); break;
 	case 15: thread_time_mark(run->time, now_ns, tid, stack, n, 1); break;
+	case 17: thread_time_keep(run->time, now_ns, tid, detail % THREAD_TIME_KEPT, n); break;
+	case 18: thread_time_repeat(run->time, now_ns, tid, detail); break;
 	default: break;                      /* only time passes */
 	}
 }

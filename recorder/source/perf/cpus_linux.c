@@ -118,8 +118,8 @@ static void list_open_rings(struct perf_cpus *c)
 		const struct perf_ring *r = c->open[i];
 
 		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (r->heap || (c->ask.peeked && !r->sideband && !r->probes && !r->faults &&
-				!r->unmaps))
+		if (r->heap || r->unpolled ||
+		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
 			continue;
 		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
 	}

@@ -275,7 +275,7 @@ bool perf_put_record(struct perf_source *s, const struct perf_ring *ring, uint64
 			log_line(s->cfg.log, LOG_WARN,
 				 "process and mapping records were lost; reading /proc again");
 		s->rescan |= ring->sideband;
-		if (s->time && ring->probes && ring->probes_at == PROBE_RING_OF_SWITCHES)
+		if (s->time && ring->probes && probe_ring_has_switches(ring->probes_at))
 			perf_time_lost(s->time, r->time_ns);
 		break;
 	case PERF_KIND_SWITCH:
@@ -283,6 +283,10 @@ bool perf_put_record(struct perf_source *s, const struct perf_ring *ring, uint64
 			thread_of(s, r);             /* so that the thread is known */
 		if (s->time)
 			perf_time_switch(s->time, r);
+		break;
+	case PERF_KIND_WAKE:
+		if (s->time)
+			perf_time_woken(s->time, r);
 		break;
 	case PERF_KIND_THROTTLE:
 		perf_put_lost(s, LOSS_THROTTLED, 1, ring->cpu, r->time_ns);

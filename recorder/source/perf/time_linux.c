@@ -13,7 +13,8 @@
 
 #define CPUS_MAX 1024u
 #define IO_SCHEDULE_MAX_BYTES 4096u
-#define REG_DI 5u                            /* of PERF_REGS_MASK: the address in futex(2) */
+enum { REG_DI = 5, REG_BP, REG_SP, REG_IP }; /* of PERF_REGS_MASK; DI: the address in futex(2) */
+#define LOCKS_NS (10 * NS_PER_SEC)           /* threads may sleep for a lock again */
 #define NOBODY UINT32_MAX                    /* a tid that is not known, or of a released task */
 
 struct perf_time {
@@ -25,6 +26,7 @@ struct perf_time {
 	struct perf_managed *managed;
 	struct probes *probes;
 	bool wakers;
+	uint64_t slept_ns;                   /* a thread slept for a lock last; 0 = long ago */
 	struct object *object;               /* of the leaves */
 	uint64_t io_from, io_to;             /* bounds of io_schedule(); 0 = not known */
 	uint64_t locks_ns;                   /* when waits for locks were looked at last */
@@ -76,6 +78,61 @@ void perf_time_born(struct perf_time *t, const struct perf_record *r)
 	thread_time_born(t->threads, r->time_ns, r->tid);
 }
 
+/*
+ * What tells the program of switches that a thread has this stack again. false: nothing does. Code
+ * made at run time may be replaced by other code; a runtime has frames beside those of its stack.
+ */
+static bool describe(const struct perf_record *r, const struct unwind_stack *stack,
+		     struct switch_stack *out)
+{
+	const uint64_t *regs = r->u.sample.regs;
+	uint32_t i;
+
+	if (stack->quality != QUALITY_COMPLETE || !stack->npairs ||
+	    stack->npairs > SWITCH_WORDS_MAX || r->u.sample.regs_abi != 2 ||
+	    stack->nuser_at + stack->npairs + 1 != stack->nframes)
+		return false;
+	*out = (struct switch_stack){.ip = regs[REG_IP], .sp = regs[REG_SP],
+				     .di = regs[REG_DI], .state = switches_state(r),
+				     .nwords = stack->npairs};
+	/* What is no place on the stack led to no frame: then it is a number. */
+	out->bp_mask = regs[REG_BP] - out->sp < r->u.sample.stack_bytes ? UINT64_MAX : 0;
+	out->bp = regs[REG_BP] & out->bp_mask;
+	for (i = 0; i < stack->npairs; i++) {
+		uint64_t at = stack->pairs[i].cfa - 8 - out->sp, word;
+
+		if (stack->pairs[i].interrupted || stack->frames[stack->nuser_at + i].flags &
+		    FRAME_JIT || at > r->u.sample.stack_bytes ||
+		    r->u.sample.stack_bytes - at < sizeof(word))
+			return false;
+		memcpy(&word, r->u.sample.stack + at, sizeof(word));
+		if (word != stack->pairs[i].ip)
+			return false;
+		out->words[i].address = out->sp + at;
+		out->words[i].value = word;
+	}
+	return true;
+}
+
+/* Let the program leave out the stack of a thread that has it again and again. */
+static void learn_stack(struct perf_time *t, const struct perf_record *r,
+			const struct unwind_stack *stack)
+{
+	const struct switches *switches = probes_switches(t->probes);
+	struct switch_stack same;
+	uint64_t sum;
+	uint32_t i;
+
+	if (!switches_know(switches) || !describe(r, stack, &same))
+		return;
+	sum = hash_pair(hash_pair(same.ip, same.sp), hash_pair(same.bp, same.di)) ^ same.state;
+	for (i = 0; i < same.nwords; i++)
+		sum = hash_pair(sum, hash_pair(same.words[i].address, same.words[i].value));
+	same.number = thread_time_keep(t->threads, r->time_ns, r->tid, switches_place(&same), sum);
+	if (same.number)
+		switches_tell(switches, r->tid, &same);
+}
+
 static enum thread_time_out how_out(struct perf_time *t, const struct perf_record *r, uint32_t tid)
 {
 	struct perf_thread *thread = perf_state_find_thread(t->state, tid);
@@ -104,6 +161,8 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 		leaves = *on;
 	if (*on != leaves && *on != NOBODY)
 		thread_time_unseen(t->threads, *on);
+	if (r->u.change.repeats)
+		thread_time_repeat(t->threads, r->time_ns, leaves, r->u.change.repeats);
 	if (leaves && leaves != NOBODY)
 		thread_time_out(t->threads, r->time_ns, leaves, how_out(t, r, leaves));
 	if (comes && comes != NOBODY)
@@ -115,6 +174,11 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 	thread_time_look_at_locks(t->threads, r->time_ns);
 }
 
+void perf_time_woken(struct perf_time *t, const struct perf_record *r)
+{
+	thread_time_woken(t->threads, r->time_ns, r->u.change.other_tid);
+}
+
 /* ---- the lock of a Python process ------------------------------------------------------------ */
 
 static uint64_t lock_of(const struct perf_process *process)
@@ -122,6 +186,14 @@ static uint64_t lock_of(const struct perf_process *process)
 	uint64_t gil = perf_managed_gil(process);
 
 	return gil ? hash_pair(process->pid, gil) | 1 : 0;
+}
+
+/* Who wakes whom is recorded while threads sleep for a lock: it costs as much as all else. */
+static void want_wakers(struct perf_time *t, uint64_t slept_ns)
+{
+	if (!t->wakers && t->probes && !t->slept_ns != !slept_ns)
+		probes_want(t->probes, PROBE_WAKER, slept_ns != 0);
+	t->slept_ns = slept_ns;
 }
 
 static struct frame_ref name_of(struct perf_time *t, const struct perf_thread *thread)
@@ -146,6 +218,8 @@ static uint64_t take_sleep(struct perf_time *t, const struct perf_record *r)
 	if (!lock || !r->u.sample.regs_abi)
 		return 0;
 	field = r->u.sample.regs[REG_DI] - perf_managed_gil(thread->process);
+	if (field < PYTHON_GIL_BYTES)
+		want_wakers(t, r->time_ns);
 	if (field >= PYTHON_GIL_SWITCH && field < PYTHON_GIL_BYTES)
 		thread_time_released(t->threads, r->time_ns, lock, r->tid, name_of(t, thread));
 	return field < PYTHON_GIL_BYTES ? lock : 0;
@@ -215,6 +289,8 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 		thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r),
 				  stack->frames, stack->nframes, (uint8_t)stack->quality);
 		thread_time_lock(t->threads, r->tid, lock);
+		if (!lock)
+			learn_stack(t, r, stack);
 	} else if (!probe_pid(probe, r, &woken)) {
 		return;
 	} else if (probe_role(probe) == PROBE_WAKER) {
@@ -276,6 +352,8 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 
 	thread_time_tick(t->threads, now_ns, has_gone);
 	t->stacks = 0;
+	if (t->slept_ns && t->slept_ns + LOCKS_NS < now_ns)
+		want_wakers(t, 0);
 	if (t->every > 1)
 		atomic_fetch_add(&t->thinned, 1);
 	if (every == t->every)

@@ -8,10 +8,12 @@
  * Switches are read from PERF_RECORD_SWITCH_CPU_WIDE, not from sched_switch, because it has two
  * records for each: one of the thread that leaves and one of the thread that comes. A sandbox's
  * kernel may hide everything that its process 1 does; with one record for both threads, a thread
- * that follows process 1 on a CPU would seem never to have come.
+ * that follows process 1 on a CPU would seem never to have come. Where the kernel takes it, a
+ * program writes one such record for each switch, which has both threads: probe/switches_linux.h.
  *
- * At most PERF_TIME_STACKS switches a second and CPU have stacks. Above that, one in n has a stack,
- * and the times of the others are recorded without one.
+ * At most PERF_TIME_STACKS switches a second and CPU have their stack taken. Above that, one in n
+ * has, and the times of the others are recorded without one. A stack that repeats is not taken
+ * where that program recognizes it.
  */
 #pragma once
 
@@ -36,6 +38,8 @@ void perf_time_read_kernel(struct perf_time *t);
 void perf_time_born(struct perf_time *t, const struct perf_record *r);
 /* A record of a context switch (PERF_KIND_SWITCH). */
 void perf_time_switch(struct perf_time *t, const struct perf_record *r);
+/* A record of a wake-up (PERF_KIND_WAKE). */
+void perf_time_woken(struct perf_time *t, const struct perf_record *r);
 /* A wake-up, or the unwound stack of a switch. */
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack);

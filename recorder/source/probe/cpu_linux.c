@@ -58,6 +58,8 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		attr->type = probe->counter.type;
 		attr->config = probe->counter.config;
 		attr->exclude_hv = 1;
+	} else if (probe->in_program) {
+		attr->config = PERF_COUNT_SW_BPF_OUTPUT;
 	} else {
 		attr->type = PERF_TYPE_TRACEPOINT;
 		attr->config = probe->format.id;
@@ -158,6 +160,7 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS],
 		    struct err *err)
 {
+	const struct place_event *stacks = NULL;
 	uint32_t i, place;
 	int rc = 0;
 
@@ -168,10 +171,17 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		if (ring->fd < 0)
 			rc = perf_ring_open_probes(ring, cpu, number, &p->formats[number],
 						   ring_bytes[number],
-						   number == RING_SWITCH, err);
+						   number == RING_SWITCH && !p->switches, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
+		if (!rc && p->all[i].in_program && rings[RING_SWITCHES].fd < 0)
+			stacks = probe_events(p, &p->all[i], cpu);
 	}
+	if (rc || !stacks)
+		return rc;
+	rc = switches_open_cpu(p->switches, cpu, stacks->fd, &rings[RING_SWITCH],
+			       &rings[RING_SWITCHES], err);
+	rings[RING_SWITCHES].probes_at = RING_SWITCHES;
 	return rc;
 }
 
@@ -259,6 +269,8 @@ void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_
 
 	if (rings[RING_SWITCH].fd >= 0)
 		perf_ring_enable(&rings[RING_SWITCH], on);
+	if (rings[RING_SWITCHES].fd >= 0)
+		switches_enable(&rings[RING_SWITCHES], on);
 	for (i = 0; i < p->n; i++)
 		if (!p->all[i].paused_until_ns)
 			probe_switch(p, &p->all[i], cpu, on);

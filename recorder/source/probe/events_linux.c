@@ -141,7 +141,8 @@ void probes_look_at(struct probes *p, const struct process *process, uint64_t ti
 
 uint64_t probes_missed(struct probes *p)
 {
-	return p->filters ? bpf_filters_missed(p->filters) : 0;
+	return (p->filters ? bpf_filters_missed(p->filters) : 0) +
+	       (p->switches ? switches_missed(p->switches) : 0);
 }
 
 /* What was seen of it before may be from before it executed its program. */
@@ -204,10 +205,28 @@ bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t 
 	return number > 0;
 }
 
+void probes_want(struct probes *p, enum probe_role role, bool on)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->all[i].role == role)
+			probe_pause(p, &p->all[i], on ? 0 : UINT64_MAX);
+}
+
+const struct switches *probes_switches(const struct probes *p)
+{
+	return p ? p->switches : NULL;
+}
+
 void probes_every(struct probes *p, enum probe_role role, uint64_t n)
 {
 	uint32_t at;
 
+	if (p->switches && role == PROBE_SWITCH_STACK) {
+		switches_every(p->switches, n);
+		return;
+	}
 	for (at = 0; at < p->ncpus * p->nplaces; at++)
 		if (p->events[at].fd >= 0 && p->all[p->events[at].probe].role == role)
 			ioctl(p->events[at].fd, PERF_EVENT_IOC_PERIOD, &n);

@@ -459,8 +459,29 @@ static int add_event(struct probes *p, const struct need_event *e, struct err *e
 	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, e->name, err);
 }
 
+/* Let a program write switches and wake-ups, where the kernel takes one. */
+static int add_switches(struct probes *p, struct probe *change, struct probe *wakeup,
+			struct err *err)
+{
+	struct err why;
+	int rc = switches_new(&change->format, &wakeup->format, p->ncpus, &p->switches, &why);
+
+	if (rc == ERR_MEMORY)
+		return err_memory(err, "for a program at switches");
+	if (rc) {
+		log_line(p->log, LOG_INFO, "each context switch costs more than it must: %s",
+			 why.text);
+		buf_puts(&change->filter, "prev_pid != 0");       /* the idle task has no stack */
+		return 0;
+	}
+	change->in_program = true;
+	wakeup->nplaces = 0;
+	return 0;
+}
+
 /*
- * Add wake-ups and the stacks of switches for --thread-time. The ring itself records the switches.
+ * Add wake-ups and the stacks of switches for --thread-time. The ring itself records the switches,
+ * or a program does.
  */
 static int add_time(struct probes *p, const struct capture *capture, struct err *err)
 {
@@ -473,7 +494,7 @@ static int add_time(struct probes *p, const struct capture *capture, struct err 
 		{"sched_wakeup_new", "pid", PROBE_WAKEUP},
 		{"sched_waking", "pid", PROBE_WAKER},
 	};
-	struct probe *probe;
+	struct probe *probe, *first = &p->all[p->n];
 	size_t i;
 	int rc;
 
@@ -491,10 +512,10 @@ static int add_time(struct probes *p, const struct capture *capture, struct err 
 		probe->role = wanted[i].role;
 		probe->stack = probe->role == PROBE_SWITCH_STACK ||
 			       (probe->role == PROBE_WAKER && capture->wakers);
-		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has no stack */
-			buf_puts(&probe->filter, "prev_pid != 0");
+		if (!probe->stack && probe->role == PROBE_WAKER)
+			probe->paused_until_ns = UINT64_MAX;      /* probes_want() */
 	}
-	return 0;
+	return add_switches(p, first, first + 1, err);
 }
 
 /*
@@ -608,6 +629,7 @@ void probes_free(struct probes *p)
 	probes_later_free(p);
 	programs_free(p->programs);
 	bpf_filters_free(p->filters);
+	switches_free(p->switches);
 	heap_blocks_free(&p->heap);
 	free(p->all);
 	free(p->events);

@@ -16,14 +16,21 @@
 #include "model/needs.h"
 #include "source/ring/perf_ring_linux.h"
 #include "source/source.h"
+#include "source/probe/switches_linux.h"
 #include "source/probe/trace_format.h"
 
 /*
- * The rings of a CPU: plain, with stacks, with registers, switches and wake-ups, their stacks. A
- * full ring drops no records of another one.
+ * The rings of a CPU: plain, with stacks, with registers, switches and wake-ups, those of a program
+ * (switches_linux.h), their stacks. A full ring drops no records of another one.
  */
-#define PROBE_RINGS 5u
+#define PROBE_RINGS 6u
 #define PROBE_RING_OF_SWITCHES 3u
+
+static inline bool probe_ring_has_switches(unsigned at)
+{
+	return at == PROBE_RING_OF_SWITCHES || at == PROBE_RING_OF_SWITCHES + 1;
+}
+
 #define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
 #define PROBE_SWITCH_STACK_RING_BYTES ((size_t)8 << 20)      /* 1,000 */
 #define PROBE_SWITCH_STACK_KB 8u
@@ -126,6 +133,10 @@ enum probe_role { PROBE_EVENT, PROBE_SWITCH_STACK, PROBE_WAKEUP, PROBE_WAKER };
 enum probe_role probe_role(const struct probe *probe);
 /* Which thread was woken up. false: the record is too short. */
 bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t *pid);
+/* Those of PROBE_WAKER without stacks are off until they are wanted. */
+void probes_want(struct probes *p, enum probe_role role, bool on);
+/* The program that writes switches; NULL = none does. */
+const struct switches *probes_switches(const struct probes *p);
 /* Record only every n-th event of this role. */
 void probes_every(struct probes *p, enum probe_role role, uint64_t n);
 
@@ -134,7 +145,10 @@ void probes_every(struct probes *p, enum probe_role role, uint64_t n);
  * Call it for those that run when the events are switched on, and when names are known of others.
  */
 void probes_look_at(struct probes *p, const struct process *process, uint64_t time_ns);
-/* How many events were missed of processes before the kernel knew them, since the last call. */
+/*
+ * How many events were missed since the last call: of processes before the kernel knew them, and by
+ * the program that writes switches.
+ */
 uint64_t probes_missed(struct probes *p);
 /* How many records of asked ones were left out since the last call; call after probes_look(). */
 uint64_t probes_left_out(struct probes *p);

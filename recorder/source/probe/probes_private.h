@@ -47,6 +47,7 @@ struct probe {
 	int in_kernel[UPROBE_PLACES_MAX];
 	bool by_process;                     /* the kernel's filter leaves processes out */
 	bool stack;
+	bool in_program;                     /* switches_linux.h writes its events */
 	bool asked;                          /* by --providers: over its limit it is counted */
 	bool ruled;                          /* by a rule, too */
 	bool unlimited_by_process;           /* somebody wants those of all processes */
@@ -84,6 +85,7 @@ struct probes {
 	uint32_t nused;                      /* of them */
 	struct probes_later *later;          /* NULL = no rule needs it */
 	struct program_library *library;     /* while its probes are added; else NULL */
+	struct switches *switches;           /* NULL = perf records them */
 	uint32_t pmu;                        /* perf's type number of uprobes */
 	struct place_event *events;          /* nplaces * ncpus, by CPU, then place */
 	struct table by_id;                  /* of the events that are open */
@@ -111,7 +113,10 @@ void probes_add_library(struct probes *p, const struct need_event *need);
 /* Load the kernel's filters of the probes from this number on; their rules are all added. */
 void probes_load_filters(struct probes *p, uint32_t from);
 
-enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
+enum {
+	RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCHES,
+	RING_SWITCH_STACK
+};
 
 /* The events of a probe on a CPU, nplaces of them. */
 static inline struct place_event *probe_events(const struct probes *p, const struct probe *probe,

@@ -152,7 +152,7 @@ bool perf_read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_
 	static const uint8_t sizes[] = {
 		[RECORD_LOST] = 16, [RECORD_COMM] = 8, [RECORD_EXIT] = 24, [RECORD_FORK] = 24,
 		[RECORD_LOST_SAMPLES] = 8, [RECORD_SWITCH_CPU_WIDE] = 8, [RECORD_KSYMBOL] = 16,
-		[RECORD_MMAP] = 32,
+		[RECORD_MMAP] = 32, [RECORD_WAKE] = 8,
 	};
 	const uint8_t *b = cursor_take(c, type < sizeof(sizes) ? sizes[type] : 0);
 
@@ -197,6 +197,11 @@ bool perf_read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_
 		out->kind = PERF_KIND_SWITCH;
 		out->u.change.out = (misc & MISC_SWITCH_OUT) != 0;
 		out->u.change.preempted = (misc & MISC_SWITCH_OUT_PREEMPT) != 0;
+		out->u.change.other_tid = le32(b + 4);
+		out->u.change.repeats = misc & PERF_MISC_REPEATS ? le32(b) : 0;
+		return true;
+	case RECORD_WAKE:
+		out->kind = PERF_KIND_WAKE;
 		out->u.change.other_tid = le32(b + 4);
 		return true;
 	case RECORD_LOST:

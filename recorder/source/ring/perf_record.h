@@ -20,6 +20,11 @@
 #define PERF_SHORT_HEAD_BYTES 4
 #define PERF_SHORT_MAX_BYTES 60000           /* of such a stack: a record's size has 16 bits */
 
+/* A record of our own, with the body of PERF_RECORD_SWITCH_CPU_WIDE: probe/switches_linux.h. */
+#define PERF_RECORD_WAKE 63u
+/* Of a switch: the pid of who comes is change.repeats instead. */
+#define PERF_MISC_REPEATS 8u
+
 enum perf_record_kind {
 	PERF_KIND_OTHER,
 	PERF_KIND_SAMPLE,
@@ -31,6 +36,7 @@ enum perf_record_kind {
 	PERF_KIND_THROTTLE,
 	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline is added or removed */
 	PERF_KIND_SWITCH,                    /* a thread leaves a CPU, or comes */
+	PERF_KIND_WAKE,                      /* a thread is woken: change.other_tid */
 };
 
 /* What a sampler or a probe was opened with. */
@@ -95,6 +101,7 @@ struct perf_record {
 			bool out;                        /* pid, tid leave; else they come */
 			bool preempted;                  /* out: the thread could have run on */
 			uint32_t other_tid;              /* 0 = idle; -1 = a released task */
+			uint32_t repeats;                /* its stack is the one of this number */
 		} change;
 		uint64_t lost;
 	} u;

@@ -41,6 +41,7 @@ struct perf_ring {
 	unsigned cpu;
 	bool sideband, probes, faults, unmaps;
 	bool heap;                           /* programs write it: heap_ring.h */
+	bool unpolled;                       /* poll() does not know it */
 	uint8_t probes_at;                   /* which of a CPU's probe rings */
 	struct perf_format format;           /* of its samples */
 	void *map;

@@ -462,6 +462,30 @@ TEST(switch_has_who_leaves_and_who_comes)
 	assert_false(parse(&b, &plain, &r));
 }
 
+TEST(records_of_the_program_have_a_stack_that_repeats_and_who_is_woken)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	perf_bytes_begin(&b, 15, 0x6008);                /* out, preempted, the stack repeats */
+	perf_bytes_u32(&b, 50);
+	perf_bytes_u32(&b, 51);
+	perf_bytes_u64(&b, 0);
+	perf_bytes_u64(&b, 0);
+	perf_bytes_trailer(&b, 5, 6, 700, 8);
+	assert_true(parse(&b, &plain, &r));
+	assert_true(r.u.change.out && r.u.change.preempted);
+	assert_int_equal(r.u.change.repeats, 50);
+	assert_int_equal(r.u.change.other_tid, 51);
+	perf_bytes_begin(&b, 63, 0);
+	perf_bytes_u32(&b, 0);
+	perf_bytes_u32(&b, 51);
+	perf_bytes_trailer(&b, 5, 6, 700, 8);
+	assert_true(parse(&b, &plain, &r));
+	assert_int_equal(r.kind, PERF_KIND_WAKE);
+	assert_int_equal(r.u.change.other_tid, 51);
+}
+
 TEST(losses_are_counted_in_either_record)
 {
 	struct perf_bytes b;
@@ -575,6 +599,7 @@ int main(void)
 		cmocka_unit_test(kernel_symbol_has_its_range_and_says_when_it_goes),
 		cmocka_unit_test(kernel_symbol_that_is_longer_than_it_should_be_has_its_own_time),
 		cmocka_unit_test(switch_has_who_leaves_and_who_comes),
+		cmocka_unit_test(records_of_the_program_have_a_stack_that_repeats_and_who_is_woken),
 		cmocka_unit_test(losses_are_counted_in_either_record),
 		cmocka_unit_test(throttling_is_told_and_unknown_records_are_passed_over),
 		cmocka_unit_test(shortened_records_are_refused),

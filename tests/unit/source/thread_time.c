@@ -68,6 +68,31 @@ TEST(each_moment_is_told_once_with_its_stack)
 	assert_int_equal(object.refs, 0);
 }
 
+TEST(a_stack_that_repeats_is_named_by_its_number)
+{
+	struct thread_time *t = begin();
+	uint32_t number;
+
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, true, a, 2, 1);
+	assert_int_equal(thread_time_keep(t, 110 * MS, 7, 3, 555), 0);   /* it may be the last */
+	thread_time_stack(t, 120 * MS, 7, true, a, 2, 1);
+	number = thread_time_keep(t, 120 * MS, 7, 3, 555);
+	assert_int_not_equal(number, 0);
+	assert_int_equal(thread_time_keep(t, 120 * MS, 7, 3, 555), 0);   /* as before */
+	thread_time_stack(t, 130 * MS, 7, false, b, 1, 1);
+	thread_time_repeat(t, 140 * MS, 7, number);
+	thread_time_out(t, 140 * MS, 7, OUT_BLOCKED);
+	thread_time_in(t, 340 * MS, 7);
+	assert_string_equal(told, "7 cpu 40 1\n7 disk 200 1\n");
+	thread_time_repeat(t, 350 * MS, 7, number + THREAD_TIME_KEPT);   /* not any more */
+	thread_time_out(t, 350 * MS, 7, OUT_BLOCKED);
+	thread_time_in(t, 550 * MS, 7);
+	assert_non_null(strstr(told, "7 blocked 200 -\n"));
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
 TEST(the_stack_may_come_just_after_the_switch)
 {
 	struct thread_time *t = begin();
@@ -581,6 +606,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_moment_is_told_once_with_its_stack),
+		cmocka_unit_test(a_stack_that_repeats_is_named_by_its_number),
 		cmocka_unit_test(the_stack_may_come_just_after_the_switch),
 		cmocka_unit_test(a_stack_of_an_earlier_switch_is_not_taken),
 		cmocka_unit_test(who_could_run_when_switched_out_is_ready),

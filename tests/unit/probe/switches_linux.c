@@ -1,0 +1,256 @@
+/*
+ * Context switches as a program of this machine's kernel writes them: two threads that wake each
+ * other on one CPU, beside what the kernel counts for them.
+ */
+#include "source/probe/probes_linux.h"
+
+#include "tests/support/test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#define SWITCHES 4u                          /* of a CPU's rings */
+#define STACKS 5u
+#define SLEEPS 1                             /* state */
+#define REG_DI 5
+#define REG_SP 7
+#define REG_IP 8
+
+static struct probes *probes;
+static struct perf_ring rings[PROBE_RINGS];
+static unsigned cpu;
+static int there[2], back[2];
+static pthread_t thread;
+static volatile uint32_t answering;          /* its tid */
+static volatile uint64_t *mark;              /* on its stack */
+
+static void *answer(void *arg)
+{
+	volatile uint64_t here = 1;
+	char c;
+
+	mark = &here;
+	answering = (uint32_t)syscall(SYS_gettid);
+	while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+		;
+	return arg;
+}
+
+static void ask(unsigned times)
+{
+	char c = 0;
+
+	while (times--) {
+		assert_int_equal(write(there[1], &c, 1), 1);
+		assert_int_equal(read(back[0], &c, 1), 1);
+	}
+}
+
+/* false: not here */
+static bool begin(void)
+{
+	const struct capture capture = {.thread_time = true, .stack_kb = 8, .no_python = true};
+	const struct probes_config cfg = {.capture = &capture,
+					  .ncpus = (unsigned)get_nprocs_conf()};
+	struct err err = {0};
+	cpu_set_t one;
+	unsigned i;
+
+	cpu = (unsigned)sched_getcpu();
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	for (i = 0; i < PROBE_RINGS; i++)
+		rings[i].fd = -1;
+	if (sched_setaffinity(0, sizeof(one), &one) || probes_new(&cfg, &probes, &err) ||
+	    !probes_switches(probes)) {
+		printf("no program writes switches here: %s\n", err.text);
+		return false;
+	}
+	assert_int_equal(probes_open_cpu(probes, cpu, rings, &err), 0);
+	assert_int_equal(pipe(there) | pipe(back), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer, NULL), 0);
+	ask(1);
+	probes_enable(probes, cpu, rings, true);
+	return true;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (thread) {
+		close(there[1]);
+		pthread_join(thread, NULL);
+		close(there[0]);
+		close(back[0]);
+		close(back[1]);
+	}
+	if (probes)
+		probes_close_cpu(probes, cpu, rings);
+	probes_free(probes);
+	probes = NULL;
+	thread = 0;
+	return 0;
+}
+
+/* How often a thread left the CPU since the last call, and was preempted. */
+static unsigned count(uint32_t tid, unsigned *preempted)
+{
+	const struct perf_record *r;
+	unsigned n = 0;
+
+	*preempted = 0;
+	perf_ring_refresh(&rings[SWITCHES]);
+	for (; (r = perf_ring_peek(&rings[SWITCHES])) != NULL; perf_ring_next(&rings[SWITCHES])) {
+		assert_true(r->kind == PERF_KIND_SWITCH || r->kind == PERF_KIND_WAKE);
+		assert_int_equal(r->cpu, cpu);
+		if (r->kind != PERF_KIND_SWITCH || r->tid != tid)
+			continue;
+		assert_true(r->u.change.out);
+		n++;
+		*preempted += r->u.change.preempted;
+	}
+	return n;
+}
+
+TEST(switches_are_as_many_as_the_kernel_counts)
+{
+	uint32_t self = (uint32_t)syscall(SYS_gettid);
+	unsigned preempted, n, tries = 10;
+	struct rusage from, to;
+	bool equal = false;
+
+	if (!begin())
+		skip();
+	/* One more may come between a count of ours and one of the kernel. */
+	while (!equal && tries--) {
+		count(self, &preempted);
+		getrusage(RUSAGE_THREAD, &from);
+		ask(200);
+		getrusage(RUSAGE_THREAD, &to);
+		n = count(self, &preempted);
+		equal = n == (unsigned)(to.ru_nvcsw - from.ru_nvcsw + to.ru_nivcsw -
+					from.ru_nivcsw) &&
+			preempted == (unsigned)(to.ru_nivcsw - from.ru_nivcsw);
+	}
+	assert_true(equal);
+	assert_true(n >= 200);
+}
+
+TEST(a_ring_that_was_full_says_how_many_are_missing)
+{
+	uint32_t self = (uint32_t)syscall(SYS_gettid);
+	unsigned preempted, i;
+	const struct perf_record *r;
+	uint64_t before, lost = 0;
+
+	if (!begin())
+		skip();
+	for (i = 0; i < 9000; i++)                       /* four records each; it holds 16,384 */
+		ask(1);
+	perf_ring_refresh(&rings[SWITCHES]);
+	before = rings[SWITCHES].head;
+	while (perf_ring_peek(&rings[SWITCHES]))
+		perf_ring_next(&rings[SWITCHES]);
+	ask(1);
+	perf_ring_refresh(&rings[SWITCHES]);
+	assert_true(rings[SWITCHES].head > before);
+	r = perf_ring_peek(&rings[SWITCHES]);
+	assert_non_null(r);
+	assert_int_equal(r->kind, PERF_KIND_LOST);
+	lost = r->u.lost;
+	perf_ring_next(&rings[SWITCHES]);
+	assert_in_range(lost, 9000, 1u << 20);
+	assert_true(count(self, &preempted) > 0);
+}
+
+/* The last stack with which the thread that answers slept; samples: how many there were */
+static struct switch_stack last_stack(unsigned *samples)
+{
+	struct switch_stack stack = {.state = SLEEPS};
+	const struct perf_record *r;
+
+	*samples = 0;
+	perf_ring_refresh(&rings[STACKS]);
+	for (; (r = perf_ring_peek(&rings[STACKS])) != NULL; perf_ring_next(&rings[STACKS])) {
+		if (r->tid != answering || switches_state(r) != SLEEPS || !r->u.sample.regs)
+			continue;
+		++*samples;
+		stack.ip = r->u.sample.regs[REG_IP];
+		stack.sp = r->u.sample.regs[REG_SP];
+		stack.di = r->u.sample.regs[REG_DI];
+	}
+	return stack;
+}
+
+/* How many records of its sleep have this number since the last call. */
+static unsigned count_repeats(uint32_t number, unsigned *others)
+{
+	const struct perf_record *r;
+	unsigned n = 0;
+
+	*others = 0;
+	perf_ring_refresh(&rings[SWITCHES]);
+	for (; (r = perf_ring_peek(&rings[SWITCHES])) != NULL; perf_ring_next(&rings[SWITCHES])) {
+		if (r->kind != PERF_KIND_SWITCH || r->tid != answering || r->u.change.preempted)
+			continue;
+		n += r->u.change.repeats == number;
+		*others += r->u.change.repeats != number;
+	}
+	return n;
+}
+
+/* Let it sleep ten times, with this number only; it is preempted at times, too. */
+static bool sleeps_with(uint32_t number)
+{
+	unsigned n = 0, others, tries;
+
+	count_repeats(number, &others);
+	for (tries = 0; tries < 1000 && n < 10; tries++) {
+		ask(1);
+		n += count_repeats(number, &others);
+		if (others)
+			return false;
+	}
+	return n >= 10;
+}
+
+TEST(a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes)
+{
+	struct switch_stack stack;
+	unsigned samples;
+
+	if (!begin() || !switches_know(probes_switches(probes)))
+		skip();
+	ask(50);
+	stack = last_stack(&samples);
+	assert_true(samples > 0 && stack.di == (uint64_t)there[0]);
+	stack.number = 77;
+	stack.nwords = 1;
+	stack.words[0].address = (uintptr_t)mark;
+	stack.words[0].value = *mark;
+	switches_tell(probes_switches(probes), answering, &stack);
+	assert_true(sleeps_with(77));
+	last_stack(&samples);
+	assert_int_equal(samples, 0);
+	*mark = 2;
+	assert_true(sleeps_with(0));
+	last_stack(&samples);
+	assert_true(samples >= 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(switches_are_as_many_as_the_kernel_counts, end),
+		cmocka_unit_test_teardown(a_ring_that_was_full_says_how_many_are_missing, end),
+		cmocka_unit_test_teardown(
+			a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
