@@ -327,6 +327,7 @@ check what_is_no_store_is_told grep -q 'incidents of s3://evidence/prod cannot b
 rm -rf bucket/evidence/prod/*
 remote list >out 2>err
 check what_left_the_bucket_leaves_the_cache grep -q 'no incidents in' err
-expect a_bucket_is_only_read 2 'pin: a bucket is only read' pin 1 --store s3://evidence/prod
+expect a_bucket_is_only_read 2 'pin: a bucket or another recorder is only read' \
+	pin 1 --store s3://evidence/prod
 check no_key_is_in_a_store_or_message \
 	expect_exit 1 grep -rE 'wrongk3y|S3RVER|s3cr3t|t0ken' s.db r.db out err cache
