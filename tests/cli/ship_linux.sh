@@ -221,6 +221,28 @@ check in_the_order_in_which_they_came \
 	<(sed 's/.*+//; s/[.].*//' taken/order)
 sent() { state | jq -e '.ship[0] | .queued == 0 and .sent == 3 and .failures == 0'; }
 check status_says_so wait_for 10 sent
+# What a core would have. The secret is not in the words of this command, which could be there.
+in_memory() # PID: how often
+{
+	python3 -c 'import re, sys
+n, secret = 0, open("auth", "rb").read().split()[-1]
+for line in open("/proc/%s/maps" % sys.argv[1]):
+    at = re.match("([0-9a-f]+)-([0-9a-f]+) r", line)
+    if at and "[v" not in line:
+        try:
+            with open("/proc/%s/mem" % sys.argv[1], "rb") as memory:
+                memory.seek(int(at[1], 16))
+                n += memory.read(int(at[2], 16) - int(at[1], 16)).count(secret)
+        except OSError:
+            pass
+print(n)' "$1"
+}
+bash -c 'secret=$(cat auth); sleep 60; : "$secret"' &
+holds=$!
+started="$started $holds"
+sleep 1
+check a_core_of_a_program_that_holds_a_secret_has_it [ "$(in_memory "$holds")" -gt 0 ]
+check a_core_of_the_recorder_has_none [ "$(in_memory "$recorder")" = 0 ]
 "$RECORDER" stop --store r.db >/dev/null 2>&1
 wait "$recorder"
 check the_last_incident_is_sent_at_the_end all_there
