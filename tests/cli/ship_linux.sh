@@ -91,11 +91,27 @@ window='from=1767323[0-9]*&until=1767323[0-9]*'
 check as_its_own_clients_send_them grep -qE \
 	"^/ok/ingest[?]name=server%7Bhost%3D[^&]*%7D&$window&format=pprof" \
 	taken/profile-*-ingest.head
+# What these clients were seen to post: the names of the query, and what kind of value each has.
+query_of() { sed 's/^[^?]*[?]//; 1q' "$1" | tr '&' '\n' | grep -v '^sampleRate=' |
+	sed -E 's/=[0-9]{10}$/=SECONDS/; s/^(spyName=).*/\1WHO/
+		s/^(name=)[^%]+%7B[^%]+%3D.*%7D$/\1NAME{LABELS}/' | sort; }
+check the_query_is_that_of_pyroscope_nodejs diff \
+	<(query_of "$TOP/tests/data/pyroscope-nodejs-0.6.4.query") \
+	<(query_of "$(ls taken/profile-*-ingest.head | head -1)")
 profile datadog ok 2>err
 check datadog_gets_its_parts eval 'for file in taken/profile-*-profiling+v1+input; do
 	grep -aq "name=\"event\"; filename=\"event.json\"" $file &&
 	grep -aq "\"attachments\":\[\"profile.pprof\"\],\"tags_profiler\":\"service:" $file &&
 	grep -aq "name=\"profile.pprof\"; filename=\"profile.pprof\"" $file || exit 1; done'
+event_of() { grep -ah '^{"' "$(ls taken/profile-*-profiling+v1+input | head -1)" | tr -d '\r'; }
+check its_event_is_that_of_dd_trace jq -ne --slurpfile ours <(event_of) \
+	--slurpfile theirs "$TOP/tests/data/dd-trace-5.60.0.json" '
+	def shape: map_values(type) | del(.endpoint_counts);
+	def times: [.start, .end] | all(test("^[0-9-]{10}T[0-9:]{8}([.][0-9]+)?Z$"));
+	def tags: .tags_profiler | split(",") | all(test("^[a-z_-]+:[^:]"));
+	($ours[0] | shape) == ($theirs[0] | shape) and $ours[0].version == $theirs[0].version and
+	([$ours[0], $theirs[0]] | all(times and tags)) and
+	($ours[0].tags_profiler | test("service:") and test("host:"))'
 rm -f taken/profile-*
 expect datadogs_agent_has_a_unix_socket 0 'incident 1 is sent as 2 profiles' \
 	ship 1 --store f.db --to "datadog+unix://$PWD/taken/socket"
