@@ -54,12 +54,15 @@ static bool is_chosen(const struct choosing *c, const struct incident_head *h)
 static int choose(void *ctx, const struct incident_head *h)
 {
 	struct choosing *c = ctx;
-	uint32_t known = c->seen->n;
+	uint32_t known = c->seen->n, number = known;
 
-	if (!is_chosen(c, h) || (c->o->group_id &&
-	    text_table_add(c->seen, h->uuid, strlen(h->uuid)) != known))
+	if (!is_chosen(c, h))
 		return 0;
-	c->failed = ARRAY_NEXT(c->found.items, c->found.n) != 0;
+	if (c->o->group_id)
+		number = text_table_add(c->seen, h->uuid, strlen(h->uuid));
+	if (number != known && number != TABLE_NONE)
+		return 0;
+	c->failed = number == TABLE_NONE || ARRAY_NEXT(c->found.items, c->found.n) != 0;
 	if (!c->failed)
 		c->found.items[c->found.n++] = h->id;
 	return c->failed;

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/json_read.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "ship/target.h"
 #include "store/store.h"
 
@@ -31,7 +32,7 @@ struct mirror {
 	bool all;                            /* everything that is there was listed */
 	struct buf folder, file;             /* of the store; of what is being fetched */
 	struct buf *notes;
-	uint64_t failed;
+	uint64_t failed, fetched_bytes;
 	struct err why;                      /* the first failure */
 };
 
@@ -83,11 +84,16 @@ static int refused(const struct mirror *m, const struct net_answer *a, struct er
 
 	if (a->status == 200)
 		return 0;
-	if (m->target.kind->peer)
-		snprintf(text, sizeof(text), "%.*s", (int)strcspn(buf_text(&a->body), "\r\n"),
-			 buf_text(&a->body));
-	else
+	if (m->target.kind->peer) {
+		struct buf clean = {0};
+
+		utf8_put_clean(&clean, buf_text(&a->body), strcspn(buf_text(&a->body), "\r\n"),
+			       sizeof(text) - 1);
+		snprintf(text, sizeof(text), "%s", buf_text(&clean));
+		buf_free(&clean);
+	} else {
 		s3_error_text(buf_text(&a->body), text, sizeof(text));
+	}
 	return err_set(err, a->status == 404 ? ERR_NOT_FOUND : ERR_IO, "%s: the server says %d: %s",
 		       buf_text(&m->target.name), a->status, text);
 }
@@ -282,6 +288,7 @@ static void remove_file(const struct mirror *m)
 static int fetch(struct mirror *m, const struct remote *o, struct err *err)
 {
 	struct net_answer a = {.status = 0};
+	struct os_file_info info = {0};
 	struct os_file *file = NULL;
 	int rc;
 
@@ -289,6 +296,8 @@ static int fetch(struct mirror *m, const struct remote *o, struct err *err)
 	rc = os_open(m->file.data, OS_CREATE, &file, err);
 	if (!rc)
 		rc = ask(m, o->key, "", file, &a, err);
+	if (file && !os_file_info(file, &info, NULL))
+		m->fetched_bytes += info.size_bytes;
 	os_close(file);
 	if (!rc)
 		rc = take_file(m, o, err);
@@ -322,7 +331,8 @@ static int fetch_new(struct mirror *m, uint64_t since_wall_ns, struct err *err)
 	if (first)
 		buf_printf(m->notes, "%" PRIu32 " older incidents of %s are left out: --since and "
 			   "--host choose others\n", first, buf_text(&m->target.name));
-	for (i = first; !rc && i < n; i++) {
+	/* What the list says of their sizes need not be true. */
+	for (i = first; !rc && i < n && m->fetched_bytes <= 2 * MIRROR_FETCH_BYTES; i++) {
 		struct err why = {0};
 
 		if (!fetch(m, missing[i], &why))
@@ -332,6 +342,9 @@ static int fetch_new(struct mirror *m, uint64_t since_wall_ns, struct err *err)
 		else if (!m->failed++)
 			m->why = why;
 	}
+	if (!rc && i < n)
+		buf_printf(m->notes, "%" PRIu32 " incidents of %s are left out: the others are "
+			   "larger than its list says\n", n - i, buf_text(&m->target.name));
 	if (m->failed)
 		buf_printf(m->notes, "%" PRIu64 " incidents of %s cannot be read: %s\n", m->failed,
 			   buf_text(&m->target.name), m->why.text);
