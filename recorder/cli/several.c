@@ -31,6 +31,7 @@ bool cmd_several(const struct options *o)
 struct choosing {
 	const struct options *o;
 	const struct id_list *ids;           /* with none, all */
+	struct text_table *seen;             /* uuids of a group, which several stores may have */
 	uint64_t since_wall_ns;              /* 0 = ever */
 	struct id_list found;                /* newest first */
 	bool failed;
@@ -53,10 +54,15 @@ static bool is_chosen(const struct choosing *c, const struct incident_head *h)
 static int choose(void *ctx, const struct incident_head *h)
 {
 	struct choosing *c = ctx;
+	uint32_t known = c->seen->n, number = known;
 
 	if (!is_chosen(c, h))
 		return 0;
-	c->failed = ARRAY_NEXT(c->found.items, c->found.n) != 0;
+	if (c->o->group_id)
+		number = text_table_add(c->seen, h->uuid, strlen(h->uuid));
+	if (number != known && number != TABLE_NONE)
+		return 0;
+	c->failed = number == TABLE_NONE || ARRAY_NEXT(c->found.items, c->found.n) != 0;
 	if (!c->failed)
 		c->found.items[c->found.n++] = h->id;
 	return c->failed;
@@ -77,9 +83,9 @@ static void note_missing(const struct choosing *c, const char *store)
 }
 
 static int each_of_store(const struct options *o, const char *path, const struct id_list *ids,
-			 cmd_incident *each, void *ctx, struct err *err)
+			 struct text_table *seen, cmd_incident *each, void *ctx, struct err *err)
 {
-	struct choosing c = {.o = o, .ids = ids};
+	struct choosing c = {.o = o, .ids = ids, .seen = seen};
 	struct store *store = NULL;
 	struct incident in = {0};
 	uint32_t i;
@@ -107,17 +113,16 @@ static int each_of_store(const struct options *o, const char *path, const struct
 int cmd_each_incident(const struct options *o, const char *store, const struct id_list *ids,
 		      cmd_incident *each, void *ctx, struct err *err)
 {
+	struct text_table seen = {0};
 	struct buf path = {0};
 	uint32_t i;
-	int rc = 0;
+	int rc = store ? 0 : cmd_store_path(o, STORE_READ, &path, err);
 
-	if (store)
-		return each_of_store(o, store, ids, each, ctx, err);
-	rc = cmd_store_path(o, STORE_READ, &path, err);
 	if (!rc)
-		rc = each_of_store(o, buf_text(&path), ids, each, ctx, err);
-	for (i = 0; !rc && i < o->more_stores.n; i++)
-		rc = each_of_store(o, o->more_stores.items[i], ids, each, ctx, err);
+		rc = each_of_store(o, store ? store : buf_text(&path), ids, &seen, each, ctx, err);
+	for (i = 0; !rc && !store && i < o->more_stores.n; i++)
+		rc = each_of_store(o, o->more_stores.items[i], ids, &seen, each, ctx, err);
+	text_table_free(&seen);
 	buf_free(&path);
 	return rc;
 }
@@ -330,10 +335,6 @@ static int add_host(void *ctx, const char *store, struct incident *in, struct er
 		g->left_out++;
 		return 0;
 	}
-	/* It may be here twice, once from its own machine and once from a bucket. */
-	for (i = 0; i < g->n; i++)
-		if (strcmp(g->hosts[i].head.uuid, in->head.uuid) == 0)
-			return 0;
 	if (in->damage)
 		cmd_note("incident %" PRId64 " is damaged: %s", in->head.id, in->damage);
 	if (!g->o->kernel || g->o->no_kernel)

@@ -54,7 +54,7 @@ uint64_t count_at(const struct grid *g, uint32_t row, uint32_t column)
 struct fleet_query fleet_question(const struct fleet *f)
 {
 	return (struct fleet_query){.clickhouse = f->db.clickhouse, .filter = &f->filter,
-				    .rows = f->o->rows,
+				    .rows = f->o->rows, .clustered = f->clustered,
 				    .folds = f->folds.len ? f->folds.data : NULL,
 				    .fold_days = f->folds.len ? f->fold_days.data : NULL};
 }
@@ -122,13 +122,10 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int spread_make(struct fleet *f, const struct fleet_filter *filter,
-		       const struct grid *functions, bool own, struct spread *s, struct err *err)
+static int make_side(struct fleet *f, const struct fleet_filter *filter, uint32_t nnames,
+		     struct spread *s, struct err *err)
 {
 	struct fleet_query q = fleet_question(f);
-	struct grid parts = {0};
-	const char **names;
-	uint32_t i, k, host;
 	int rc;
 
 	q.filter = filter;
@@ -137,28 +134,48 @@ int spread_make(struct fleet *f, const struct fleet_filter *filter,
 	if (rc)
 		return rc;
 	s->nhosts = grid_rows(&s->hosts);
-	s->nnames = grid_rows(functions);
+	s->nnames = nnames;
 	if (s->nhosts)
 		qsort(s->hosts.cells, s->nhosts, 3 * sizeof(*s->hosts.cells), compare_rows);
-	names = calloc(s->nnames + 1u, sizeof(*names));
 	s->values = calloc((size_t)s->nhosts * s->nnames + 1, sizeof(*s->values));
 	s->scratch = calloc((size_t)s->nhosts + 1, sizeof(*s->scratch));
-	if (!names || !s->values || !s->scratch) {
-		free(names);
-		return err_memory(err, "for hosts");
-	}
-	for (i = 0; i < s->nnames; i++)
+	return s->values && s->scratch ? 0 : err_memory(err, "for hosts");
+}
+
+/* A row of fleet_hosts_of(); its weights of this side begin at a column: own, inclusive. */
+static void take_host(struct spread *s, const struct grid *functions, const struct grid *parts,
+		      uint32_t row, uint32_t column)
+{
+	uint32_t host = index_of(&s->hosts, text_at(parts, row, 1)), k;
+
+	for (k = 0; host != UINT32_MAX && k < s->nnames; k++)
+		if (strcmp(text_at(functions, k, 0), text_at(parts, row, 0)) == 0)
+			s->values[(size_t)k * s->nhosts + host] =
+				number_at(parts, row, column + !count_at(functions, k, 5));
+}
+
+int spread_make(struct fleet *f, const struct grid *functions, struct spread *test,
+		struct spread *base, struct err *err)
+{
+	struct fleet_query q = fleet_question(f);
+	struct grid parts = {0};
+	uint32_t n = grid_rows(functions), i;
+	const char **names = calloc(n + 1u, sizeof(*names));
+	int rc = names ? make_side(f, &f->filter, n, test, err) : err_memory(err, "for names");
+
+	if (!rc && base)
+		rc = make_side(f, &f->base, n, base, err);
+	for (i = 0; !rc && i < n; i++)
 		names[i] = text_at(functions, i, 0);
-	if (s->nnames) {
-		fleet_hosts_of(&q, names, s->nnames);
-		rc = fleet_ask(f, &q, 4, &parts, err);
+	if (!rc && n) {
+		q.base = base ? &f->base : NULL;
+		fleet_hosts_of(&q, names, n);
+		rc = fleet_ask(f, &q, 6, &parts, err);
 	}
 	for (i = 0; !rc && i < grid_rows(&parts); i++) {
-		host = index_of(&s->hosts, text_at(&parts, i, 1));
-		for (k = 0; k < s->nnames && strcmp(names[k], text_at(&parts, i, 0)) != 0; k++)
-			;
-		if (k < s->nnames && host != UINT32_MAX)
-			s->values[(size_t)k * s->nhosts + host] = number_at(&parts, i, own ? 2 : 3);
+		take_host(test, functions, &parts, i, 2);
+		if (base)
+			take_host(base, functions, &parts, i, 4);
 	}
 	grid_free(&parts);
 	free(names);

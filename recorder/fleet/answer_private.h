@@ -32,12 +32,13 @@ struct fleet {
 	struct database db;
 	struct fleet_filter filter, base;
 	enum stream stream;
-	struct buf fold_days, folds;         /* of struct fleet_query */
+	bool clustered;                      /* this and the next of struct fleet_query */
+	struct buf fold_days, folds;
 };
 
 /* A question about f->filter. */
 struct fleet_query fleet_question(const struct fleet *f);
-/* Look which days are summed up. */
+/* Look which days are summed up, and whether there are several servers. */
 void fleet_find_folds(struct fleet *f);
 /* Sum up days of ClickHouse that are over. */
 int fleet_fold_days(struct fleet *f, struct err *err);
@@ -53,9 +54,9 @@ struct spread {
 	uint32_t nhosts, nnames;
 	double *values, *scratch;
 };
-/* functions: their names in column 0; own: their own weight, else inclusive. */
-int spread_make(struct fleet *f, const struct fleet_filter *filter, const struct grid *functions,
-		bool own, struct spread *s, struct err *err);
+/* functions: the answer of fleet_functions(). base: of f->base; NULL = not asked for. */
+int spread_make(struct fleet *f, const struct grid *functions, struct spread *test,
+		struct spread *base, struct err *err);
 void spread_free(struct spread *s);
 /* The median of values, and as their spread 1.4826 medians of what they differ by from it. */
 double median_and_spread(struct spread *s, const double *values, double *spread);

@@ -46,38 +46,48 @@ static void put_change(struct fleet *f, const char *name, double base, double te
 	(is_heading ? sheet_heading : sheet_row)(&f->sheet, cells, COUNT_OF(cells));
 }
 
-static int put_changes(struct fleet *f, bool by_self, double per, double base_per, struct err *err)
+/* Of functions chosen by their own weight, or of the others. */
+static void put_changes(struct fleet *f, const struct grid *functions, bool own,
+			const struct spread *test, const struct spread *base)
 {
-	struct spread test = {0}, base = {0};
-	struct fleet_query q = fleet_question(f);
-	struct grid functions = {0};
-	uint32_t i, within = 0;
+	uint32_t i, within = 0, n = 0;
 	double x, y, vx, vy, spread;
-	int rc;
 
-	q.base = &f->base;
-	fleet_functions(&q, by_self, per, base_per);
-	rc = fleet_ask(f, &q, 5, &functions, err);
-	if (!rc)
-		rc = spread_make(f, &f->filter, &functions, by_self, &test, err);
-	if (!rc)
-		rc = spread_make(f, &f->base, &functions, by_self, &base, err);
-	if (!rc)
-		put_change(f, by_self ? "FUNCTION, ITS OWN TIME" : "FUNCTION, INCLUSIVE", 0, 0, 0,
-			   true);
-	for (i = 0; !rc && i < grid_rows(&functions); i++) {
-		x = mean_rate(&base, i, &vx);
-		y = mean_rate(&test, i, &vy);
+	put_change(f, own ? "FUNCTION, ITS OWN TIME" : "FUNCTION, INCLUSIVE", 0, 0, 0, true);
+	for (i = 0; i < grid_rows(functions); i++) {
+		if (count_at(functions, i, 5) != own)
+			continue;
+		n++;
+		x = mean_rate(base, i, &vx);
+		y = mean_rate(test, i, &vy);
 		spread = sqrt(vx + vy);
 		if (fabs(y - x) < CPUS_MIN || fabs(y - x) <= SPREADS * spread)
 			within++;
 		else
-			put_change(f, text_at(&functions, i, 0), x, y, spread, false);
+			put_change(f, text_at(functions, i, 0), x, y, spread, false);
 	}
-	if (!rc && within && !f->sheet.json)
+	if (within && !f->sheet.json)
 		sheet_put(&f->sheet, SHEET_PLAIN, "  %u of %u differ by less than 0.005 CPUs, or "
-			  "than three times the spread of the hosts\n", within,
-			  grid_rows(&functions));
+			  "than three times the spread of the hosts\n", within, n);
+}
+
+static int compare(struct fleet *f, const struct grid *of_test, const struct grid *of_base,
+		   struct err *err)
+{
+	struct fleet_query q = fleet_question(f);
+	struct spread test = {0}, base = {0};
+	struct grid functions = {0};
+	int rc;
+
+	q.base = &f->base;
+	fleet_functions(&q, fmax(number_at(of_test, 0, 2), 1), fmax(number_at(of_base, 0, 2), 1));
+	rc = fleet_ask(f, &q, 6, &functions, err);
+	if (!rc)
+		rc = spread_make(f, &functions, &test, &base, err);
+	if (!rc) {
+		put_changes(f, &functions, false, &test, &base);
+		put_changes(f, &functions, true, &test, &base);
+	}
 	grid_free(&functions);
 	spread_free(&test);
 	spread_free(&base);
@@ -142,11 +152,7 @@ int fleet_diff(struct fleet *f, struct err *err)
 		put_side(f, "Test", &of_test);
 	}
 	if (!rc)
-		rc = put_changes(f, false, fmax(number_at(&of_test, 0, 2), 1),
-				 fmax(number_at(&of_base, 0, 2), 1), err);
-	if (!rc)
-		rc = put_changes(f, true, fmax(number_at(&of_test, 0, 2), 1),
-				 fmax(number_at(&of_base, 0, 2), 1), err);
+		rc = compare(f, &of_test, &of_base, err);
 	f->filter = test;
 	grid_free(&of_test);
 	grid_free(&of_base);

@@ -166,9 +166,9 @@ static int ask_functions(struct fleet *f, struct grid *functions, struct spread 
 	struct fleet_query q = fleet_question(f);
 	int rc;
 
-	fleet_functions(&q, true, 1, 1);
-	rc = fleet_ask(f, &q, 5, functions, err);
-	return rc ? rc : spread_make(f, &f->filter, functions, true, s, err);
+	fleet_functions(&q, 1, 1);
+	rc = fleet_ask(f, &q, 6, functions, err);
+	return rc ? rc : spread_make(f, functions, s, NULL, err);
 }
 
 static void put_functions(struct fleet *f, const struct grid *functions, const struct spread *s)

@@ -14,13 +14,15 @@ void fleet_find_folds(struct fleet *f)
 
 	if (!f->db.clickhouse)
 		return;
+	fleet_ask_engine(&q);
+	f->clustered = fleet_ask(f, &q, 1, &g, NULL) || !grid_rows(&g) || !count_at(&g, 0, 0);
 	fleet_ask_folds(&q);
 	rc = fleet_ask(f, &q, 2, &g, NULL);  /* tables of before have none */
 	buf_reset(&f->folds);
 	buf_reset(&f->fold_days);
 	for (i = 0; !rc && i < grid_rows(&g); i++) {
 		buf_printf(&f->folds, "%s%s", i ? ", " : "", text_at(&g, i, 1));
-		buf_printf(&f->fold_days, "%s'%.10s'", i ? ", " : "", text_at(&g, i, 0));
+		buf_printf(&f->fold_days, "%.10s ", text_at(&g, i, 0));
 	}
 	if (f->folds.failed || f->fold_days.failed)
 		buf_reset(&f->folds);

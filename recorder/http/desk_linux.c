@@ -361,6 +361,20 @@ static void get_export(struct desk *d, const struct request *r, int64_t id,
 			   "style-src 'unsafe-inline'; img-src data:";
 }
 
+/* An incident as a store of its own, as targets of `ship` get it. */
+static void get_store(struct desk *d, int64_t id, struct answer *out)
+{
+	struct err err = {0};
+
+	if (desk_copy(d, id, &out->file, &err)) {
+		answer_error(out, &err);
+		return;
+	}
+	out->has_file = true;
+	out->status = 200;
+	out->type = "application/vnd.sqlite3";
+}
+
 /* "/incidents/7" or "/incidents/7.folded" */
 static void get_one(struct desk *d, const struct request *r, struct answer *out)
 {
@@ -379,12 +393,16 @@ static void get_one(struct desk *d, const struct request *r, struct answer *out)
 		get_incident(d, id, out);
 		return;
 	}
+	if (strcmp(end, ".db") == 0) {
+		get_store(d, id, out);
+		return;
+	}
 	e = exporter_of(end);
 	if (e) {
 		get_export(d, r, id, e, out);
 		return;
 	}
-	answer_text(out, 404, "'%.40s' is no format; there are:", end);
+	answer_text(out, 404, "'%.40s' is no format; there are .db, a store, and:", end);
 	for (i = 0; exporters[i]; i++)
 		if (exporters[i]->suffix)
 			buf_printf(&out->body, "  /incidents/%" PRId64 "%-20s %s\n", id,

@@ -84,6 +84,8 @@ void desk_flush(struct desk *d);
  */
 #define DESK_PROGRAM_NS (60 * NS_PER_SEC)
 int desk_run(struct desk *d, const char *const *args, int *to, struct err *err);
+/* The same turns and errors: an incident as a store of its own, in a file without a name. */
+int desk_copy(struct desk *d, int64_t id, int *to, struct err *err);
 
 /* ---- past_linux.c: the endpoints about the past ---------------------------------------------- */
 

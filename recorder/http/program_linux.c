@@ -1,7 +1,10 @@
 /* Exports and windows of the past are made by another process of this program: see desk_run(). */
 #include "http/desk_linux.h"
 
+#include "store/store.h"
+
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,6 +98,42 @@ static int open_file(const struct desk *d, int *out, struct err *err)
 			rc = err_os(err, "no temporary file in %s", path.data);
 	}
 	buf_free(&path);
+	return rc;
+}
+
+/* Copied under a name, which nobody needs once it is open. */
+static int copy_incident(struct desk *d, int64_t id, int *to, struct err *err)
+{
+	struct store *store = NULL;
+	struct buf path = {0};
+	uint64_t chance;
+	int rc = os_random(&chance, sizeof(chance), err);
+
+	buf_printf(&path, "%s.http-%016" PRIx64, d->cfg->store_path, chance);
+	if (!rc)
+		rc = buf_check(&path, "a file's name", err);
+	if (!rc)
+		rc = store_open(d->cfg->store_path, STORE_READ, &store, err);
+	if (!rc)
+		rc = store_copy_to_file(store, id, path.data, err);
+	if (!rc) {
+		*to = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		rc = *to < 0 ? err_os(err, "cannot read %s", path.data) : 0;
+	}
+	os_remove(buf_text(&path), NULL);
+	store_close(store);
+	buf_free(&path);
+	return rc;
+}
+
+int desk_copy(struct desk *d, int64_t id, int *to, struct err *err)
+{
+	int rc;
+
+	if (!take_turn(d))
+		return err_set(err, ERR_BUSY, "too many requests of this kind at once; try again");
+	rc = copy_incident(d, id, to, err);
+	give_turn(d);
 	return rc;
 }
 

@@ -14,6 +14,7 @@
  *	GET  /incidents             a JSON array, the newest first
  *	GET  /incidents/7           a JSON object
  *	GET  /incidents/7.html      what `recorder export 7` writes; every suffix of export.h
+ *	GET  /incidents/7.db        a store of its own, as recorder ship sends it
  *	GET  /debug/pprof/          what there is for `go tool pprof` and for scrapers
  *	GET  /debug/pprof/profile?seconds=N    the last N seconds, from the past: answered at once
  *	GET  /clock                 {"host":NAME, "wall_ns":NUMBER}

@@ -184,6 +184,10 @@ static void set_options(struct net *n, struct exchange *x, struct curl_slist *he
 	if (r->socket_path)
 		set(n->curl, CURLOPT_UNIX_SOCKET_PATH, r->socket_path);
 	set(n->curl, CURLOPT_URL, r->url);
+	/*
+	 * CURLOPT_SEEKFUNCTION stays unset: libcurl would send a body again by itself on a new
+	 * connection, and a server may have taken it already.
+	 */
 	if (strcmp(r->method, "HEAD") == 0) {
 		set(n->curl, CURLOPT_NOBODY, 1L);
 	} else if (strcmp(r->method, "GET") != 0) {

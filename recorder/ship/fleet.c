@@ -27,6 +27,8 @@ static const struct table {
 	 "day Date, batch Int64, series Int64, minute Int32, stack Int64, samples Int64, "
 	 "weight Int64",
 	 "MergeTree", "(series, minute, stack)", "batch", true},
+	{"recorder_batches", "day Date, batch Int64, series Int64, samples Int64, weight Int64",
+	 "MergeTree", "(series, batch)", "batch", true},
 	{"recorder_days", "day Date, fold Int64, series Int64, stack Int64, samples Int64, "
 	 "weight Int64", "MergeTree", "(series, stack)", "series", true},
 	{"recorder_folds", "day Date, fold Int64, history UInt8, incidents Int64", "MergeTree",
@@ -118,14 +120,33 @@ static void put_postgresql(const struct fleet_schema *s, struct buf *out)
 	buf_puts(out, "END $$;\n");
 }
 
+/* recorder_batches gets what recorder_samples gets; and once what that has from before. */
+static void put_view(const struct fleet_schema *s, struct buf *out)
+{
+	static const char sums[] = "SELECT day, batch, series, sum(samples) AS samples, "
+				   "sum(weight) AS weight FROM recorder_samples";
+	static const char by[] = "GROUP BY day, batch, series;\n";
+	const char *local = s->cluster ? "_local" : "";
+
+	buf_puts(out, "CREATE MATERIALIZED VIEW IF NOT EXISTS recorder_batches_view");
+	if (s->cluster)
+		buf_printf(out, " ON CLUSTER '%s'", s->cluster);
+	buf_printf(out, " TO recorder_batches%s\nAS %s%s %s\n", local, sums, local, by);
+	buf_printf(out, "INSERT INTO recorder_batches (day, batch, series, samples, weight)\n%s "
+		   "WHERE batch GLOBAL NOT IN (SELECT batch FROM recorder_batches) %s", sums, by);
+}
+
 void fleet_put_schema(const struct fleet_schema *s, struct buf *out)
 {
 	unsigned i;
 
-	if (!s->clickhouse)
+	if (!s->clickhouse) {
 		put_postgresql(s, out);
-	for (i = 0; s->clickhouse && i < COUNT_OF(tables); i++)
+		return;
+	}
+	for (i = 0; i < COUNT_OF(tables); i++)
 		put_clickhouse(s, &tables[i], out);
+	put_view(s, out);
 }
 
 /* ---- parts of questions ---------------------------------------------------------------------- */
@@ -153,10 +174,10 @@ static void put_equal(struct fleet_query *q, const char *column, const char *val
 	put_literal(q, value);
 }
 
-/* On a cluster a set is made once, not on each server from what this one has. */
+/* On a cluster a set is made once, not on each server from what this one has; no index knows it. */
 static const char *in(const struct fleet_query *q)
 {
-	return q->clickhouse ? "GLOBAL IN" : "IN";
+	return q->clustered ? "GLOBAL IN" : "IN";
 }
 
 static void put_day(struct fleet_query *q, const struct fleet_filter *f)
@@ -181,6 +202,11 @@ static void put_position(struct fleet_query *q, const char *column, const char *
 	buf_puts(&q->out, q->clickhouse ? ") > 0" : ")) > 0");
 }
 
+static const char *is_history(const struct fleet_filter *f)
+{
+	return f->history ? "rule = '" HISTORY_RULE "'" : "rule <> '" HISTORY_RULE "'";
+}
+
 /* " AND ..." of recorder_incidents. */
 static void put_incident_filter(struct fleet_query *q, const struct fleet_filter *f)
 {
@@ -190,7 +216,7 @@ static void put_incident_filter(struct fleet_query *q, const struct fleet_filter
 	if (f->until_wall_ns)
 		buf_printf(&q->out, " AND trigger_ns < %" PRIu64, f->until_wall_ns);
 	put_equal(q, "host", f->host);
-	buf_printf(&q->out, " AND rule %s '" HISTORY_RULE "'", f->history ? "=" : "<>");
+	buf_printf(&q->out, " AND %s", is_history(f));
 	if (!f->rule)
 		return;
 	buf_puts(&q->out, " AND (");
@@ -221,45 +247,65 @@ static void put_series(struct fleet_query *q, const struct fleet_filter *f)
 }
 
 /* FROM and WHERE of samples. */
-static void put_samples(struct fleet_query *q, const struct fleet_filter *f)
+static void put_samples(struct fleet_query *q, const char *table, const struct fleet_filter *f)
 {
-	buf_puts(&q->out, " FROM recorder_samples WHERE 1 = 1");
+	buf_printf(&q->out, " FROM %s WHERE 1 = 1", table);
 	put_day(q, f);
 	put_batches(q, f);
 	put_series(q, f);
 }
 
-/* " AND day > ..." and "< ...": of the days that a filter takes whole. */
-static void put_whole_days(struct fleet_query *q, const struct fleet_filter *f)
+/* Samples without their stacks and minutes: far fewer rows. */
+static void put_batch_sums(struct fleet_query *q, const struct fleet_filter *f)
 {
-	char time[OS_TIME_TEXT_BYTES];
-
-	if (f->from_wall_ns) {
-		os_time_text(f->from_wall_ns, time);
-		buf_printf(&q->out, " AND day > '%.10s'", time);
-	}
-	if (f->until_wall_ns) {
-		os_time_text(f->until_wall_ns, time);
-		buf_printf(&q->out, " AND day < '%.10s'", time);
-	}
+	put_samples(q, q->clickhouse ? "recorder_batches" : "recorder_samples", f);
 }
 
-/* The same as put_samples() for series, stack, samples and weight: of whole days their sums. */
+/*
+ * The same as put_samples() for series, stack, samples and weight: of days that a filter takes
+ * whole their sums. Days are left out one by one: only such conditions spare reading them.
+ */
 static void put_sums(struct fleet_query *q, const struct fleet_filter *f)
 {
+	char from[OS_TIME_TEXT_BYTES] = "", until[OS_TIME_TEXT_BYTES] = "9";
+	const char *day;
+
 	if (!q->fold_days || f->rule) {
-		put_samples(q, f);
+		put_samples(q, "recorder_samples", f);
 		return;
 	}
+	if (f->from_wall_ns)
+		os_time_text(f->from_wall_ns, from);
+	if (f->until_wall_ns)
+		os_time_text(f->until_wall_ns, until);
 	buf_puts(&q->out, " FROM (SELECT series, stack, samples, weight");
-	put_samples(q, f);
-	buf_printf(&q->out, " AND NOT (day IN (%s)", q->fold_days);
-	put_whole_days(q, f);
-	buf_printf(&q->out, ") UNION ALL SELECT series, stack, samples, weight FROM recorder_days "
+	put_samples(q, "recorder_samples", f);
+	for (day = q->fold_days; *day; day += FLEET_DAY_CHARS)
+		if (strncmp(day, from, 10) > 0 && strncmp(day, until, 10) < 0)
+			buf_printf(&q->out, " AND day <> '%.10s'", day);
+	buf_printf(&q->out, " UNION ALL SELECT series, stack, samples, weight FROM recorder_days "
 		   "WHERE fold IN (%s)", q->folds);
-	put_whole_days(q, f);
+	if (f->from_wall_ns)
+		buf_printf(&q->out, " AND day > '%.10s'", from);
+	if (f->until_wall_ns)
+		buf_printf(&q->out, " AND day < '%.10s'", until);
 	put_series(q, f);
 	buf_puts(&q->out, ") WHERE 1 = 1");
+}
+
+/* The weight of samples by these columns, as test, and what the base has, as base. */
+static void put_sides(struct fleet_query *q, const char *columns, const char *of_stacks)
+{
+	buf_printf(&q->out, "SELECT %s, sum(weight) AS test, sum(weight) - sum(weight) AS base",
+		   columns);
+	put_sums(q, q->filter);
+	buf_printf(&q->out, "%s GROUP BY %s", of_stacks, columns);
+	if (!q->base)
+		return;
+	buf_printf(&q->out, " UNION ALL SELECT %s, sum(weight) - sum(weight) AS test, "
+		   "sum(weight) AS base", columns);
+	put_sums(q, q->base);
+	buf_printf(&q->out, "%s GROUP BY %s", of_stacks, columns);
 }
 
 /* FROM and WHERE of incidents; of a service or release those that sampled it. */
@@ -271,16 +317,25 @@ static void put_incidents(struct fleet_query *q, const struct fleet_filter *f)
 	if (!f->service && !f->release)
 		return;
 	buf_printf(&q->out, " AND batch %s (SELECT batch", in(q));
-	put_samples(q, f);
+	put_batch_sums(q, f);
 	buf_puts(&q->out, ")");
 }
 
 /* Tables that join by number: ClickHouse may have a row several times until it merges them. */
-static const char *stacks(const struct fleet_query *q)
+static void join_stacks(struct fleet_query *q, const char *list, const char *overlap)
 {
-	return q->clickhouse ? " AS a INNER JOIN (SELECT stack, any(frames) AS frames FROM "
-			       "recorder_stacks GROUP BY stack) AS s USING (stack)"
-			     : " AS a INNER JOIN recorder_stacks AS s USING (stack)";
+	buf_puts(&q->out, " AS a INNER JOIN (SELECT stack, ");
+	if (!q->clickhouse)
+		buf_puts(&q->out, "frames[1] AS leaf, ARRAY(SELECT DISTINCT f FROM unnest(frames) "
+			 "AS u(f)");
+	else
+		buf_printf(&q->out, "any(frames)[1] AS leaf, arrayDistinct(%s", list
+			   ? "arrayFilter(f -> f IN (" : "any(frames)");
+	if (list)
+		buf_printf(&q->out, q->clickhouse ? "%s), any(frames))" : " WHERE f IN (%s)", list);
+	buf_printf(&q->out, ") AS names FROM recorder_stacks%s%s%s) AS s USING (stack)",
+		   list ? " WHERE " : "", list ? overlap : "",
+		   q->clickhouse ? " GROUP BY stack" : "");
 }
 
 static const char *series(const struct fleet_query *q)
@@ -293,9 +348,7 @@ static const char *series(const struct fleet_query *q)
 
 static const char *each_name(const struct fleet_query *q)
 {
-	return q->clickhouse ? "frames[1] AS leaf, arrayJoin(arrayDistinct(frames)) AS name"
-			     : "frames[1] AS leaf, unnest(ARRAY(SELECT DISTINCT f FROM "
-			       "unnest(frames) AS u(f))) AS name";
+	return q->clickhouse ? "leaf, arrayJoin(names) AS name" : "leaf, unnest(names) AS name";
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -329,62 +382,73 @@ void fleet_services(struct fleet_query *q)
 	buf_puts(&q->out, "SELECT service, version, count(DISTINCT host) AS hosts, sum(weight) AS "
 		 "all_weight, sum(samples) FROM (SELECT series, sum(weight) AS weight, "
 		 "sum(samples) AS samples");
-	put_sums(q, q->filter);
+	put_batch_sums(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s GROUP BY service, version ORDER BY all_weight "
 		   "DESC, service, version LIMIT %" PRIu32, series(q), q->rows);
 }
 
-void fleet_functions(struct fleet_query *q, bool by_self, double per, double base_per)
-{
-	const char *by = by_self ? "self" : "inclusive";
+/* Own and inclusive weight, of what is compared too, each under the name of its side. */
+static const char sums_of_names[] =
+	"sum(CASE WHEN name = leaf THEN test ELSE 0 END) AS test_self, sum(test) AS test_all, "
+	"sum(CASE WHEN name = leaf THEN base ELSE 0 END) AS base_self, sum(base) AS base_all";
 
-	buf_printf(&q->out, "SELECT name, test_self, test_inclusive, base_self, base_inclusive "
-		   "FROM (SELECT name, sum(CASE WHEN name = leaf THEN test ELSE 0 END) AS "
-		   "test_self, sum(test) AS test_inclusive, sum(CASE WHEN name = leaf THEN base "
-		   "ELSE 0 END) AS base_self, sum(base) AS base_inclusive FROM (SELECT %s, test, "
-		   "base FROM (SELECT stack, sum(test) AS test, sum(base) AS base FROM ("
-		   "SELECT stack, sum(weight) AS test, sum(weight) - sum(weight) AS base",
-		   each_name(q));
-	put_sums(q, q->filter);
-	buf_puts(&q->out, " GROUP BY stack");
-	if (q->base) {
-		buf_puts(&q->out, " UNION ALL SELECT stack, sum(weight) - sum(weight) AS test, "
-			 "sum(weight) AS base");
-		put_sums(q, q->base);
-		buf_puts(&q->out, " GROUP BY stack");
-	}
-	buf_printf(&q->out, ") AS both_sides GROUP BY stack)%s) AS f GROUP BY name) AS g "
-		   "ORDER BY ",
-		   stacks(q));
-	if (q->base)
-		buf_printf(&q->out, "abs(test_%s / %.3f - base_%s / %.3f) DESC", by, per, by,
-			   base_per);
+void fleet_functions(struct fleet_query *q, double per, double base_per)
+{
+	struct fleet_query g = *q;
+	struct buf change = {0};
+
+	g.out = (struct buf){0};
+	buf_printf(&g.out, "(SELECT name, %s FROM (SELECT %s, test, base FROM (SELECT stack, "
+		   "sum(test) AS test, sum(base) AS base FROM (", sums_of_names, each_name(q));
+	put_sides(&g, "stack", "");
+	buf_puts(&g.out, ") AS both_sides GROUP BY stack)");
+	join_stacks(&g, NULL, NULL);
+	buf_puts(&g.out, ") AS f GROUP BY name) AS g");
+	buf_printf(&change, "abs(CASE WHEN own = 1 THEN test_self / %.3f - base_self / %.3f ELSE "
+		   "test_all / %.3f - base_all / %.3f END) DESC, name", per, base_per, per,
+		   base_per);
+	buf_puts(&q->out, "SELECT name, test_self, test_all, base_self, base_all, ");
+	if (!q->base)
+		buf_printf(&q->out, "1 FROM %s ORDER BY test_self DESC, name LIMIT %" PRIu32,
+			   buf_text(&g.out), q->rows);
+	else if (q->clickhouse)
+		buf_printf(&q->out, "arrayJoin([0, 1]) AS own FROM %s ORDER BY own, %s LIMIT %"
+			   PRIu32 " BY own", buf_text(&g.out), buf_text(&change), q->rows);
 	else
-		buf_printf(&q->out, "test_%s DESC", by);
-	buf_printf(&q->out, ", name LIMIT %" PRIu32, q->rows);
+		buf_printf(&q->out, "own FROM (SELECT g.*, own, row_number() OVER (PARTITION BY "
+			   "own ORDER BY %s) AS place FROM %s, (VALUES (0), (1)) AS o(own)) AS h "
+			   "WHERE place <= %" PRIu32 " ORDER BY own, place", buf_text(&change),
+			   buf_text(&g.out), q->rows);
+	q->out.failed |= g.out.failed || change.failed;
+	buf_free(&g.out);
+	buf_free(&change);
 }
 
 void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n)
 {
 	struct fleet_query list = {.clickhouse = q->clickhouse};
+	struct buf overlap = {0}, of_stacks = {0};
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
 		buf_puts(&list.out, i ? ", " : "");
 		put_literal(&list, names[i]);
 	}
-	buf_printf(&q->out, "SELECT name, host, sum(CASE WHEN name = leaf THEN weight ELSE 0 END), "
-		   "sum(weight) FROM (SELECT name, leaf, series, weight FROM (SELECT %s, series, "
-		   "weight FROM (SELECT stack, series, sum(weight) AS weight", each_name(q));
-	put_sums(q, q->filter);
-	buf_printf(&q->out, " AND stack %s (SELECT stack FROM recorder_stacks WHERE ", in(q));
-	buf_puts(&q->out, q->clickhouse ? "hasAny(frames, [" : "frames && ARRAY[");
-	buf_put(&q->out, buf_text(&list.out), list.out.len);
-	buf_puts(&q->out, q->clickhouse ? "]))" : "]::text[])");
-	buf_printf(&q->out, " GROUP BY stack, series)%s) AS f WHERE name IN (", stacks(q));
-	buf_put(&q->out, buf_text(&list.out), list.out.len);
-	buf_printf(&q->out, "))%s GROUP BY name, host", series(q));
+	buf_printf(&overlap, q->clickhouse ? "hasAny(frames, [%s])" : "frames && ARRAY[%s]::text[]",
+		   buf_text(&list.out));
+	buf_printf(&of_stacks, " AND stack %s (SELECT stack FROM recorder_stacks WHERE %s)", in(q),
+		   buf_text(&overlap));
+	buf_printf(&q->out, "SELECT name, host, sum(test_self), sum(test_all), sum(base_self), "
+		   "sum(base_all) FROM (SELECT name, series, %s FROM (SELECT %s, series, test, "
+		   "base FROM (", sums_of_names, each_name(q));
+	put_sides(q, "stack, series", buf_text(&of_stacks));
+	buf_puts(&q->out, ")");
+	join_stacks(q, buf_text(&list.out), buf_text(&overlap));
+	buf_printf(&q->out, ") AS f GROUP BY name, series)%s GROUP BY name, host", series(q));
+	q->out.failed |= list.out.failed || overlap.failed || of_stacks.failed;
 	buf_free(&list.out);
+	buf_free(&overlap);
+	buf_free(&of_stacks);
 }
 
 void fleet_hosts(struct fleet_query *q)
@@ -395,7 +459,7 @@ void fleet_hosts(struct fleet_query *q)
 	put_incidents(q, q->filter);
 	buf_puts(&q->out, ") AS i UNION ALL SELECT host, weight - weight AS ns, weight FROM "
 		 "(SELECT series, sum(weight) AS weight");
-	put_sums(q, q->filter);
+	put_batch_sums(q, q->filter);
 	buf_printf(&q->out, " GROUP BY series)%s) AS u GROUP BY host ORDER BY host", series(q));
 }
 
@@ -404,38 +468,40 @@ void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes)
 	buf_printf(&q->out, "SELECT host, bucket, sum(weight) FROM (SELECT series, "
 		   "%s(minute, %" PRIu32 ") AS bucket, sum(weight) AS weight",
 		   q->clickhouse ? "intDiv" : "div", bucket_minutes);
-	put_samples(q, q->filter);
+	put_samples(q, "recorder_samples", q->filter);
 	buf_printf(&q->out, " GROUP BY series, bucket)%s GROUP BY host, bucket", series(q));
 }
 
 /* ---- days that are summed up ----------------------------------------------------------------- */
 
+void fleet_ask_engine(struct fleet_query *q)
+{
+	buf_puts(&q->out, "SELECT count(*) FROM system.tables WHERE database = currentDatabase() "
+		 "AND name = 'recorder_samples' AND engine LIKE '%MergeTree'");
+}
+
 void fleet_ask_folds(struct fleet_query *q)
 {
-	bool history = q->filter->history;
-
 	buf_printf(&q->out, "SELECT day, max(fold) FROM recorder_folds ALL INNER JOIN (SELECT day, "
-		   "count(DISTINCT uuid) AS now FROM recorder_incidents WHERE rule %s '"
-		   HISTORY_RULE "' GROUP BY day) USING (day) WHERE history = %d AND incidents = "
-		   "now GROUP BY day ORDER BY day", history ? "=" : "<>", history);
+		   "count(DISTINCT uuid) AS now FROM recorder_incidents WHERE %s GROUP BY day) "
+		   "USING (day) WHERE history = %d AND incidents = now GROUP BY day ORDER BY day",
+		   is_history(q->filter), q->filter->history);
 }
 
 void fleet_ask_days(struct fleet_query *q)
 {
-	buf_printf(&q->out, "SELECT day, count(DISTINCT uuid) FROM recorder_incidents WHERE rule "
-		   "%s '" HISTORY_RULE "' AND day < today() GROUP BY day ORDER BY day",
-		   q->filter->history ? "=" : "<>");
+	buf_printf(&q->out, "SELECT day, count(DISTINCT uuid) FROM recorder_incidents WHERE %s "
+		   "AND day < today() GROUP BY day ORDER BY day", is_history(q->filter));
 }
 
 void fleet_fold(struct fleet_query *q, const char *day, int64_t fold)
 {
-	const char *is = q->filter->history ? "=" : "<>";
-
 	buf_printf(&q->out, "INSERT INTO recorder_days (day, fold, series, stack, samples, weight) "
 		   "SELECT toDate('%.10s'), toInt64(%" PRId64 "), series, stack, sum(samples), "
 		   "sum(weight) FROM recorder_samples WHERE day = '%.10s' AND batch GLOBAL IN "
-		   "(SELECT min(batch) FROM recorder_incidents WHERE day = '%.10s' AND rule %s '"
-		   HISTORY_RULE "' GROUP BY uuid) GROUP BY series, stack", day, fold, day, day, is);
+		   "(SELECT min(batch) FROM recorder_incidents WHERE day = '%.10s' AND %s GROUP "
+		   "BY uuid) GROUP BY series, stack", day, fold, day, day,
+		   is_history(q->filter));
 }
 
 void fleet_fold_counts(struct fleet_query *q, const char *day, int64_t fold, uint64_t incidents)

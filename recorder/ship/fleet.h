@@ -6,6 +6,7 @@
  *	recorder_series      number -> host, service, version, metric
  *	recorder_stacks      number -> names of frames, leaf first
  *	recorder_samples     samples and weight of a batch by series, minute and stack
+ *	recorder_batches     ClickHouse: the same by series alone; a view fills it
  *	recorder_days        ClickHouse: the same of a day by series and stack: fleet_fold()
  *	recorder_folds       which of these count: of a day whose incidents are still as many
  *
@@ -38,12 +39,15 @@ struct fleet_filter {
 	uint64_t from_wall_ns, until_wall_ns;        /* triggers, until_wall_ns left out */
 };
 
+#define FLEET_DAY_CHARS 11u                  /* "2026-11-28 " */
+
 /* A question; out is SQL. clickhouse: which. */
 struct fleet_query {
 	bool clickhouse;
+	bool clustered;                      /* ClickHouse: its tables may be of several servers */
 	const struct fleet_filter *filter, *base;    /* base: only where a function says so */
 	uint32_t rows;
-	const char *fold_days, *folds;       /* "'2026-11-28', ...", "17, ..."; NULL = none */
+	const char *fold_days, *folds;       /* "2026-11-28 2026-11-29 ", "17, 4"; NULL = none */
 	struct buf out;
 };
 
@@ -56,13 +60,13 @@ void fleet_signatures(struct fleet_query *q);
 /* service, version, hosts, weight, samples */
 void fleet_services(struct fleet_query *q);
 /*
- * name, own weight, inclusive weight, both of the base
+ * name, own weight, inclusive weight, both of the base, 1: chosen by its own, 0: by the other
  *
- * by_self   which of both is sorted by
- * per, base_per  with a base, sort by the change of weight / per
+ * per, base_per  with a base: first those whose inclusive weight / per changed most, then those
+ *                whose own did
  */
-void fleet_functions(struct fleet_query *q, bool by_self, double per, double base_per);
-/* name, host, own weight, inclusive weight of these functions, which are texts one after another */
+void fleet_functions(struct fleet_query *q, double per, double base_per);
+/* name, host, own weight, inclusive weight, both of the base, of functions of these names */
 void fleet_hosts_of(struct fleet_query *q, const char *const *names, uint32_t n);
 /* host, ns that its windows last, weight */
 void fleet_hosts(struct fleet_query *q);
@@ -74,6 +78,7 @@ void fleet_lanes(struct fleet_query *q, uint32_t bucket_minutes);
  * read far fewer rows. ClickHouse only. A fold counts while its day has as many incidents as then:
  * one that comes later makes questions read the day's own rows again, until it is folded anew.
  */
+void fleet_ask_engine(struct fleet_query *q);        /* 1: the tables are of one server */
 void fleet_ask_folds(struct fleet_query *q);         /* day, fold: those that count */
 void fleet_ask_days(struct fleet_query *q);          /* day, incidents: those that are over */
 void fleet_fold(struct fleet_query *q, const char *day, int64_t fold);

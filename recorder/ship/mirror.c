@@ -1,19 +1,24 @@
 #include "ship/mirror.h"
 
 #include "base/array.h"
+#include "base/json_read.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "ship/target.h"
 #include "store/store.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGES_MAX 500u                       /* of 1,000 objects each */
 #define OBJECT_MAX_BYTES ((uint64_t)1 << 30)
+#define LIST_MAX_BYTES ((size_t)16 << 20)
+#define FETCH_PEER_MS 90000u
 
 struct remote {
-	char *key;                           /* below the prefix */
+	char *key;                           /* below the prefix; of a recorder the path */
 	char uuid[UUID_BYTES + 1], modified[32];
 	uint64_t bytes;
 };
@@ -24,10 +29,10 @@ struct mirror {
 	struct store *store;
 	struct remote *objects;              /* by uuid */
 	uint32_t n, cap;
-	bool all;                            /* every object of the bucket was listed */
+	bool all;                            /* everything that is there was listed */
 	struct buf folder, file;             /* of the store; of what is being fetched */
 	struct buf *notes;
-	uint64_t failed;
+	uint64_t failed, fetched_bytes;
 	struct err why;                      /* the first failure */
 };
 
@@ -47,23 +52,29 @@ static bool is_incident(const char *key, char uuid[UUID_BYTES + 1])
 	return true;
 }
 
+static int add(struct mirror *m, const char *key, const char *uuid, uint64_t bytes,
+	       const char *modified, struct err *err)
+{
+	struct remote *to;
+
+	if (ARRAY_ROOM(m->objects, m->cap, m->n + 1))
+		return err_memory(err, "for a list of objects");
+	to = &m->objects[m->n];
+	*to = (struct remote){.bytes = bytes, .key = text_dup(key, SIZE_MAX)};
+	snprintf(to->uuid, sizeof(to->uuid), "%s", uuid);
+	snprintf(to->modified, sizeof(to->modified), "%s", modified);
+	m->n += to->key != NULL;
+	return to->key ? 0 : err_memory(err, "for a list of objects");
+}
+
 static int add_object(struct mirror *m, const struct s3_object *o, struct err *err)
 {
 	const char *prefix = buf_text(&m->target.s3.prefix);
-	struct remote *to;
 	char uuid[UUID_BYTES + 1];
 
 	if (strncmp(o->key, prefix, strlen(prefix)) != 0 || !is_incident(o->key, uuid))
 		return 0;
-	if (ARRAY_ROOM(m->objects, m->cap, m->n + 1))
-		return err_memory(err, "for a list of objects");
-	to = &m->objects[m->n];
-	*to = (struct remote){.bytes = o->bytes,
-			      .key = text_dup(o->key + strlen(prefix), SIZE_MAX)};
-	memcpy(to->uuid, uuid, sizeof(uuid));
-	memcpy(to->modified, o->modified, sizeof(to->modified));
-	m->n += to->key != NULL;
-	return to->key ? 0 : err_memory(err, "for a list of objects");
+	return add(m, o->key + strlen(prefix), uuid, o->bytes, o->modified, err);
 }
 
 /* What a request that failed says; 0 = it did not. */
@@ -73,7 +84,16 @@ static int refused(const struct mirror *m, const struct net_answer *a, struct er
 
 	if (a->status == 200)
 		return 0;
-	s3_error_text(buf_text(&a->body), text, sizeof(text));
+	if (m->target.kind->peer) {
+		struct buf clean = {0};
+
+		utf8_put_clean(&clean, buf_text(&a->body), strcspn(buf_text(&a->body), "\r\n"),
+			       sizeof(text) - 1);
+		snprintf(text, sizeof(text), "%s", buf_text(&clean));
+		buf_free(&clean);
+	} else {
+		s3_error_text(buf_text(&a->body), text, sizeof(text));
+	}
 	return err_set(err, a->status == 404 ? ERR_NOT_FOUND : ERR_IO, "%s: the server says %d: %s",
 		       buf_text(&m->target.name), a->status, text);
 }
@@ -81,14 +101,21 @@ static int refused(const struct mirror *m, const struct net_answer *a, struct er
 static int ask(struct mirror *m, const char *key, const char *query, struct os_file *into,
 	       struct net_answer *a, struct err *err)
 {
-	struct net_request r = {.method = "GET", .into = into, .into_max = OBJECT_MAX_BYTES};
+	struct net_request r = {.method = "GET", .into = into, .into_max = OBJECT_MAX_BYTES,
+				.answer_max = LIST_MAX_BYTES};
 	struct buf url = {0};
 	char hash[SHA256_HEX];
 	int rc;
 
-	sha256_text("", 0, hash);
 	target_prepare(&m->target, &r);
-	s3_sign(&m->target.s3, &r, key, query, hash, os_wall_ns(), &url);
+	if (m->target.kind->peer) {
+		target_put_peer_url(&m->target, key, &url);
+		r.timeout_ms = into ? FETCH_PEER_MS : MIRROR_PEER_MS;
+		r.url = buf_text(&url);
+	} else {
+		sha256_text("", 0, hash);
+		s3_sign(&m->target.s3, &r, key, query, hash, os_wall_ns(), &url);
+	}
 	rc = buf_check(&url, "a URL", err);
 	if (!rc)
 		rc = net_ask(m->net, &r, a, err);
@@ -136,6 +163,54 @@ static int list_page(struct mirror *m, const char *host, struct buf *token, stru
 	return rc;
 }
 
+static int add_head(struct mirror *m, struct json_value v, const char *group_id, struct err *err)
+{
+	static const char *const names[] = {"uuid", "trigger", "reason", "state", "time_utc"};
+	struct buf texts[COUNT_OF(names)] = {{0}};
+	struct incident_head h = {0};
+	double id = 0, bytes = 0;
+	char key[40];
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < COUNT_OF(names); i++)
+		json_put_text(json_member(v, names[i]), &texts[i]);
+	json_number(json_member(v, "bytes"), &bytes);
+	snprintf(h.uuid, sizeof(h.uuid), "%s", buf_text(&texts[0]));
+	h.rule = (char *)(uintptr_t)buf_text(&texts[1]);
+	h.reason = (char *)(uintptr_t)buf_text(&texts[2]);
+	if (json_number(json_member(v, "id"), &id) && id >= 1 && id < 1e15 &&
+	    texts[0].len == UUID_BYTES && strcmp(buf_text(&texts[3]), "open") != 0 &&
+	    (!group_id || incident_is_of_group(&h, group_id))) {
+		snprintf(key, sizeof(key), "/incidents/%.0f.db", id);
+		rc = add(m, key, h.uuid, bytes > 0 && bytes < 1e15 ? (uint64_t)bytes : 0,
+			 buf_text(&texts[4]), err);
+	}
+	for (i = 0; i < COUNT_OF(names); i++)
+		buf_free(&texts[i]);
+	return rc;
+}
+
+/* Of another recorder: http/server.h. */
+static int list_heads(struct mirror *m, const char *group_id, struct err *err)
+{
+	struct json_value all, one = {NULL, NULL};
+	struct net_answer a = {.status = 0};
+	int rc = ask(m, "/incidents", NULL, NULL, &a, err);
+
+	if (!rc && !json_read(buf_text(&a.body), &all))
+		rc = err_set(err, ERR_FORMAT, "%s: its list of incidents is no JSON: it is no "
+			     "recorder", buf_text(&m->target.name));
+	while (!rc && (one = json_next(all, one)).at)
+		rc = add_head(m, one, group_id, err);
+	m->all = !group_id;
+	if (!rc && group_id && !m->n)
+		buf_printf(m->notes, "%s has no incident of the group\n",
+			   buf_text(&m->target.name));
+	net_answer_free(&a);
+	return rc;
+}
+
 static int by_uuid(const void *a, const void *b)
 {
 	return strcmp(((const struct remote *)a)->uuid, ((const struct remote *)b)->uuid);
@@ -153,8 +228,6 @@ static int list_objects(struct mirror *m, const char *host, struct err *err)
 	if (!rc && token.len)
 		buf_printf(m->notes, "%s has more than %u objects: --host chooses some\n",
 			   buf_text(&m->target.name), PAGES_MAX * 1000);
-	if (m->n)
-		qsort(m->objects, m->n, sizeof(*m->objects), by_uuid);
 	buf_free(&token);
 	return rc;
 }
@@ -215,6 +288,7 @@ static void remove_file(const struct mirror *m)
 static int fetch(struct mirror *m, const struct remote *o, struct err *err)
 {
 	struct net_answer a = {.status = 0};
+	struct os_file_info info = {0};
 	struct os_file *file = NULL;
 	int rc;
 
@@ -222,6 +296,8 @@ static int fetch(struct mirror *m, const struct remote *o, struct err *err)
 	rc = os_open(m->file.data, OS_CREATE, &file, err);
 	if (!rc)
 		rc = ask(m, o->key, "", file, &a, err);
+	if (file && !os_file_info(file, &info, NULL))
+		m->fetched_bytes += info.size_bytes;
 	os_close(file);
 	if (!rc)
 		rc = take_file(m, o, err);
@@ -255,7 +331,8 @@ static int fetch_new(struct mirror *m, uint64_t since_wall_ns, struct err *err)
 	if (first)
 		buf_printf(m->notes, "%" PRIu32 " older incidents of %s are left out: --since and "
 			   "--host choose others\n", first, buf_text(&m->target.name));
-	for (i = first; !rc && i < n; i++) {
+	/* What the list says of their sizes need not be true. */
+	for (i = first; !rc && i < n && m->fetched_bytes <= 2 * MIRROR_FETCH_BYTES; i++) {
 		struct err why = {0};
 
 		if (!fetch(m, missing[i], &why))
@@ -265,6 +342,9 @@ static int fetch_new(struct mirror *m, uint64_t since_wall_ns, struct err *err)
 		else if (!m->failed++)
 			m->why = why;
 	}
+	if (!rc && i < n)
+		buf_printf(m->notes, "%" PRIu32 " incidents of %s are left out: the others are "
+			   "larger than its list says\n", n - i, buf_text(&m->target.name));
 	if (m->failed)
 		buf_printf(m->notes, "%" PRIu64 " incidents of %s cannot be read: %s\n", m->failed,
 			   buf_text(&m->target.name), m->why.text);
@@ -326,8 +406,11 @@ static int name_folder(struct mirror *m, struct err *err)
 	else
 		return err_set(err, ERR_USAGE, "no directory for fetched incidents: set "
 			       "$XDG_CACHE_HOME or $HOME");
-	buf_printf(&place, "%s%s %s", buf_text(&m->target.s3.origin),
-		   buf_text(&m->target.s3.path), buf_text(&m->target.s3.prefix));
+	if (m->target.kind->peer)
+		buf_puts(&place, buf_text(&m->target.name));
+	else
+		buf_printf(&place, "%s%s %s", buf_text(&m->target.s3.origin),
+			   buf_text(&m->target.s3.path), buf_text(&m->target.s3.prefix));
 	sha256_text(buf_text(&place), place.len, hex);
 	buf_free(&place);
 	buf_printf(&m->folder, "/%.16s", hex);
@@ -338,11 +421,11 @@ static int name_folder(struct mirror *m, struct err *err)
 
 bool mirror_is_url(const char *store)
 {
-	return store && text_starts_fold(store, "s3://");
+	return store && (text_starts_fold(store, "s3://") || text_starts_fold(store, "peer+http"));
 }
 
-static int update(struct mirror *m, const char *host, uint64_t since_wall_ns, struct buf *path,
-		  struct err *err)
+static int update(struct mirror *m, const char *host, uint64_t since_wall_ns, const char *group_id,
+		  struct buf *path, struct err *err)
 {
 	struct buf moved = {0};
 	int rc = target_load_secrets(&m->target, err);
@@ -352,7 +435,10 @@ static int update(struct mirror *m, const char *host, uint64_t since_wall_ns, st
 	if (!rc)
 		rc = name_folder(m, err);
 	if (!rc)
-		rc = list_objects(m, host, err);
+		rc = m->target.kind->peer ? list_heads(m, group_id, err)
+					  : list_objects(m, host, err);
+	if (m->n)
+		qsort(m->objects, m->n, sizeof(*m->objects), by_uuid);
 	buf_printf(path, "%s/incidents.db", buf_text(&m->folder));
 	if (!rc)
 		rc = buf_check(path, "a store's name", err);
@@ -366,15 +452,15 @@ static int update(struct mirror *m, const char *host, uint64_t since_wall_ns, st
 	return rc;
 }
 
-int mirror_update(const char *url, const char *host, uint64_t since_wall_ns, struct buf *path,
-		  struct buf *notes, struct err *err)
+int mirror_update(const char *url, const char *host, uint64_t since_wall_ns, const char *group_id,
+		  struct buf *path, struct buf *notes, struct err *err)
 {
 	struct mirror m = {.notes = notes};
 	int rc = target_parse(url, &m.target, err);
 
 	if (rc)
 		return rc;
-	rc = update(&m, host, since_wall_ns, path, err);
+	rc = update(&m, host, since_wall_ns, group_id, path, err);
 	while (m.n)
 		free(m.objects[--m.n].key);
 	free(m.objects);

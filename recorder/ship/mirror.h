@@ -1,6 +1,7 @@
 /*
- * The incidents of a bucket in a store of this user, so that every reader can read them. What is
- * new in the bucket is fetched when it is opened; what has left it leaves the store.
+ * The incidents of a bucket, or of another recorder over HTTP, in a store of this user, so that
+ * every reader can read them. What is new there is fetched when it is opened; what has left it
+ * leaves the store. Any thread, one for each URL.
  */
 #pragma once
 
@@ -14,15 +15,18 @@
 #define MIRROR_FETCH_BYTES ((uint64_t)256 << 20)
 #define MIRROR_KEEP_BYTES ((uint64_t)512 << 20)
 
-bool mirror_is_url(const char *store);       /* "s3://..." */
+#define MIRROR_PEER_MS 10000u                /* another recorder has so long for its list */
+
+bool mirror_is_url(const char *store);       /* "s3://...", "peer+https://..." */
 /*
  * Bring it up to date.
  *
- * url            "s3://bucket/prefix", with keys as in ship/target.h
+ * url            "s3://bucket/prefix" or "peer+https://host", with keys as in ship/target.h
  * host           only incidents of this machine; NULL = of all
  * since_wall_ns  only days from then on; 0 = all
+ * group_id       of a recorder only this group; NULL = all
  * path           gets the store's
  * notes          gets lines on what was left out
  */
-int mirror_update(const char *url, const char *host, uint64_t since_wall_ns, struct buf *path,
-		  struct buf *notes, struct err *err);
+int mirror_update(const char *url, const char *host, uint64_t since_wall_ns, const char *group_id,
+		  struct buf *path, struct buf *notes, struct err *err);

@@ -1,5 +1,6 @@
 #include "ship/past.h"
 
+#include "base/os.h"
 #include "net/sha256.h"
 #include "store/history.h"
 
@@ -20,10 +21,11 @@ static uint64_t end_of(const struct history_file *f)
 }
 
 /*
- * A file that cannot be read is passed over, and so is one in which nothing follows. Numbers that
- * are all lower are those of a history that was begun anew.
+ * A file that cannot be read is passed over: *unreadable; and so is one in which nothing follows.
+ * Numbers that are all lower are those of a history that was begun anew.
  */
-static struct history_file *find_file(struct history_files *files, struct ship_past *at)
+static struct history_file *find_file(struct history_files *files, struct ship_past *at,
+				      const char **unreadable)
 {
 	uint32_t i;
 
@@ -38,6 +40,8 @@ static struct history_file *find_file(struct history_files *files, struct ship_p
 		history_look(f, false);
 		if (f->readable && (f->number > at->file || end_of(f) > at->next_wall_ns))
 			return f;
+		if (!f->readable && !f->blank && os_exists(f->path))
+			*unreadable = f->path;
 	}
 	return NULL;
 }
@@ -48,13 +52,14 @@ int past_next(const char *store_path, const struct ship_past *past, uint64_t len
 	struct ship_past at = *past;
 	struct history_files files = {0};
 	const struct history_file *f;
+	const char *unreadable = NULL;
 	uint64_t from_ns, until_ns, ready_ns;
 	int rc = history_list(store_path, &files, err);
 
 	if (rc)
 		return rc;
 	*wait_s = (uint32_t)(length_ns / NS_PER_SEC);
-	f = find_file(&files, &at);
+	f = find_file(&files, &at, &unreadable);
 	if (!f) {
 		history_files_free(&files);
 		return ERR_NOT_FOUND;
@@ -73,8 +78,10 @@ int past_next(const char *store_path, const struct ship_past *past, uint64_t len
 	if (!rc)
 		*out = (struct past_interval){.from_ns = from_ns, .until_ns = until_ns,
 					      .file = f->number};
+	if (!rc && unreadable)
+		snprintf(out->unreadable, sizeof(out->unreadable), "%s", os_base_name(unreadable));
 	/* The file that was being sent has left: nobody knows what else was in it. */
-	if (!rc && past->file && files.all[0].number > at.file &&
+	if (!rc && past->file && (files.all[0].number > at.file || unreadable) &&
 	    from_ns > past->next_wall_ns + MISSED_NS)
 		out->missed_from_ns = past->next_wall_ns;
 	history_files_free(&files);

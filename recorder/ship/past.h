@@ -5,7 +5,8 @@
  * the wall clock in between. One is ready when its file is complete, or written beyond it, with the
  * names of its functions.
  *
- * The history is the spool: what leaves it before it was sent is counted, and said.
+ * The history is the spool: what leaves it before it was sent, or cannot be read, is counted, and
+ * said.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct past_interval {
 	uint64_t from_ns, until_ns;          /* wall clock, until_ns left out */
 	uint32_t file;                       /* number of the history's */
 	uint64_t missed_from_ns;             /* != 0: nothing is there from here to from_ns */
+	char unreadable[60];                 /* a file that was passed over for this; "" = none */
 };
 /*
  * The next one for a target. wait_s: without one, when to look again; at least 1.

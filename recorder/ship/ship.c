@@ -316,13 +316,23 @@ static int send_one(struct round *r, struct lane *l, int64_t id, struct err *err
 /* Nobody can send it any more. */
 static void tell_missed(struct round *r, struct lane *l, const struct past_interval *i)
 {
-	const struct past_interval missed = {i->missed_from_ns, i->from_ns, 0, 0};
-	struct buf what = {0};
+	const struct past_interval missed = {.from_ns = i->missed_from_ns, .until_ns = i->from_ns};
+	uint64_t lost = (missed.until_ns - missed.from_ns) / NS_PER_SEC / l->target.history_s;
+	struct buf what = {0}, why = {0};
 
-	l->past.lost += (missed.until_ns - missed.from_ns) / NS_PER_SEC / l->target.history_s;
-	put_what(NULL, &missed, &what);
-	tell(r, true, l, buf_text(&what), "is not sent: it was deleted before, or there was none");
+	if (*i->unreadable)
+		buf_printf(&why, "is not sent: %s cannot be read; 'recorder verify --store' on it "
+			   "says why", i->unreadable);
+	else
+		buf_puts(&why, "is not sent: it was deleted before, or there was none");
+	if (i->missed_from_ns)
+		put_what(NULL, &missed, &what);
+	else
+		buf_puts(&what, "a part of the history ");
+	l->past.lost += i->missed_from_ns && lost ? lost : 1;
+	tell(r, true, l, buf_text(&what), buf_text(&why));
 	buf_free(&what);
+	buf_free(&why);
 	l->past.file = i->file;
 	l->past.next_wall_ns = i->from_ns;
 	l->past.parts = 0;
@@ -352,7 +362,7 @@ static int send_interval(struct round *r, struct lane *l, struct err *err)
 	}
 	if (rc)
 		return rc;
-	if (interval.missed_from_ns)
+	if (interval.missed_from_ns || *interval.unreadable)
 		tell_missed(r, l, &interval);
 	loaded = past_load(r->cfg->store_path, &l->past, &interval, &in, &why);
 	p.in = &in;

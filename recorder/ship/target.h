@@ -104,6 +104,9 @@ static inline bool target_takes_stream(unsigned stream)
 /* What a request has of its target: time limit, whom to trust, headers. */
 void target_prepare(const struct target *t, struct net_request *r);
 
+/* A path below a peer's URL, with its port. */
+void target_put_peer_url(const struct target *t, const char *path, struct buf *out);
+
 /* The members of a parcel's name. */
 void target_put_name(const struct target *t, const struct incident_head *h, struct buf *out);
 /* The same of a host: "HOST/". Other characters than letters, digits, - . _ become '_'. */

@@ -87,7 +87,7 @@ bool target_next_peer(const char **at, struct buf *out)
 }
 
 /* A path below "https://web1", "https://web1:9427/" or "https://[::1]:9427". */
-static void put_url(const struct target *t, const char *path, struct buf *out)
+void target_put_peer_url(const struct target *t, const char *path, struct buf *out)
 {
 	const char *host = strstr(t->url, "://") + 3;
 	size_t n = strcspn(host, "/?#"), literal = *host == '[' ? strcspn(host, "]") : 0;
@@ -103,7 +103,7 @@ static int ask(struct peer *p, struct net_request *r, const char *path, struct e
 	struct buf url = {0};
 	int rc;
 
-	put_url(p->t, path, &url);
+	target_put_peer_url(p->t, path, &url);
 	r->url = buf_text(&url);
 	target_prepare(p->t, r);
 	rc = buf_check(&url, "a URL", err);

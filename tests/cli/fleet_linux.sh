@@ -223,6 +223,12 @@ clickhouse()
 	questions clickhouse
 	expect days_that_are_over_are_summed_up 0 '^2026-01-02: 20 incidents' fleet fold --at "$url"
 	check with_the_same_answers diff <(own $everyone) <(there)
+	# Until noon of the day that is summed up: all of it, though the day is not taken whole.
+	noon=$(($(date +%s) - $(date +%s -d 2026-01-02T12:00Z)))
+	fleet diff --since $((noon + 86400))s --against ${noon}s >report
+	check of_a_part_of_a_day_as_well eval \
+		'[ $(grep -c "20 incidents of 5 hosts" report) = 2 ] &&
+		! grep -E "(burn|idle)" report'
 	check of_a_host_and_of_a_version_too diff <(own web4 web5) <(there --version 2.0)
 	expect once_only 0 'summed up already' fleet fold --at "$url"
 

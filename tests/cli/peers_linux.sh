@@ -204,6 +204,26 @@ expect a_short_id_is_refused 2 'give 8 digits' show --store web1.db --group-id 0
 expect several_stores_are_for_groups 2 'show --group-id take several' show --store a.db \
 	--store b.db
 
+# ---- the same over HTTP, while one is down -------------------------------------------------------
+
+export XDG_CACHE_HOME=$PWD/cache
+for i in 1 2 3 5; do echo "ship = peer+http://127.0.0.1:$((port + i));Auth=token"; done >group.conf
+"$RECORDER" show --store web1.db --config group.conf --group-id "$uuid" --json >far 2>err
+check hosts_side_by_side_by_http cmp side far
+check who_does_not_answer_is_told [ "$(grep -c "left out: .*:$nobody: .*[Cc]onnect" err)" = 1 ]
+check and_nobody_else [ "$(grep -c 'left out' err)" = 1 ]
+expect a_report_by_http 0 '3 incidents as one' report --store web1.db --config group.conf \
+	--group-id "$uuid"
+expect one_that_is_down_may_be_the_first 0 '127.0.0.1|web2' show --group-id "$uuid" \
+	--store "peer+http://127.0.0.1:$nobody" \
+	--store "peer+http://127.0.0.1:$((port + 2));Auth=token"
+expect another_recorder_is_a_store 0 'ID  TIME' list \
+	--store "peer+http://127.0.0.1:$((port + 2));Auth=token"
+expect which_needs_the_token 1 'the server says 401: this needs the token' list \
+	--store "peer+http://127.0.0.1:$((port + 2))"
+expect all_of_them_may_be_down 1 'none of the stores' show --group-id "$uuid" \
+	--store "peer+http://127.0.0.1:$nobody"
+
 # ---- a peer that lies ----------------------------------------------------------------------------
 
 python3 "$TOP/tests/support/peer_clock.py" "http://127.0.0.1:$((port + 3))" 1e290 >liar.port &
@@ -217,4 +237,5 @@ expect a_clock_that_cannot_be_is_none 1 'tells no clock' snapshot --store web2.d
 status >status.json
 check the_token_is_where_it_is_put grep -qs $token token
 check and_nowhere_else sh -c \
-	"! cat *.log *.db *.db-* status.json again.out 2>/dev/null | grep -q $token"
+	"! cat *.log *.db *.db-* status.json again.out err far \
+		cache/recorder/*/* 2>/dev/null | grep -q $token"

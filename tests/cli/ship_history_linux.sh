@@ -98,12 +98,16 @@ there=$("$RECORDER" history --store day.db --json | jq -s 'map(.samples // 0) | 
 rm -f taken/*.folded taken/order
 touch taken/down
 to="$url/later/;Format=folded;History=10m;RetrySec=1"
+to_profiler="pyroscope+$url/later;History=10m;RetrySec=1"
+rm -f taken/profile-*
 expect a_day_without_network_is_told_once 1 'the history from .* is not sent yet' ship \
-	--store day.db --to "$to"
-check nothing_else_was_tried [ "$(wc -l <err)" -le 2 ]
+	--store day.db --to "$to" --to "$to_profiler"
+check nothing_else_was_tried [ "$(wc -l <err)" -le 3 ]
 rm taken/down
 expect then_all_of_the_day_follows 0 '"queued":0.*"history_sent":14[4-6],"history_refused":0' \
-	ship --store day.db --to "$to" --json
+	ship --store day.db --to "$to" --to "$to_profiler" --json
+check in_the_order_in_which_it_was diff <(starts) <(starts | sort -n)
+check all_intervals_of_it [ "$(starts | sort -u | wc -l)" -ge 144 ]
 check with_every_sample [ "$(counts)" = "$there" ]
 check which_is_a_day_of_it [ "$there" -ge $((24 * 36000 + 100)) ]
 rm -r day.db.history

@@ -91,11 +91,27 @@ window='from=1767323[0-9]*&until=1767323[0-9]*'
 check as_its_own_clients_send_them grep -qE \
 	"^/ok/ingest[?]name=server%7Bhost%3D[^&]*%7D&$window&format=pprof" \
 	taken/profile-*-ingest.head
+# What these clients were seen to post: the names of the query, and what kind of value each has.
+query_of() { sed 's/^[^?]*[?]//; 1q' "$1" | tr '&' '\n' | grep -v '^sampleRate=' |
+	sed -E 's/=[0-9]{10}$/=SECONDS/; s/^(spyName=).*/\1WHO/
+		s/^(name=)[^%]+%7B[^%]+%3D.*%7D$/\1NAME{LABELS}/' | sort; }
+check the_query_is_that_of_pyroscope_nodejs diff \
+	<(query_of "$TOP/tests/data/pyroscope-nodejs-0.6.4.query") \
+	<(query_of "$(ls taken/profile-*-ingest.head | head -1)")
 profile datadog ok 2>err
 check datadog_gets_its_parts eval 'for file in taken/profile-*-profiling+v1+input; do
 	grep -aq "name=\"event\"; filename=\"event.json\"" $file &&
 	grep -aq "\"attachments\":\[\"profile.pprof\"\],\"tags_profiler\":\"service:" $file &&
 	grep -aq "name=\"profile.pprof\"; filename=\"profile.pprof\"" $file || exit 1; done'
+event_of() { grep -ah '^{"' "$(ls taken/profile-*-profiling+v1+input | head -1)" | tr -d '\r'; }
+check its_event_is_that_of_dd_trace jq -ne --slurpfile ours <(event_of) \
+	--slurpfile theirs "$TOP/tests/data/dd-trace-5.60.0.json" '
+	def shape: map_values(type) | del(.endpoint_counts);
+	def times: [.start, .end] | all(test("^[0-9-]{10}T[0-9:]{8}([.][0-9]+)?Z$"));
+	def tags: .tags_profiler | split(",") | all(test("^[a-z_-]+:[^:]"));
+	($ours[0] | shape) == ($theirs[0] | shape) and $ours[0].version == $theirs[0].version and
+	([$ours[0], $theirs[0]] | all(times and tags)) and
+	($ours[0].tags_profiler | test("service:") and test("host:"))'
 rm -f taken/profile-*
 expect datadogs_agent_has_a_unix_socket 0 'incident 1 is sent as 2 profiles' \
 	ship 1 --store f.db --to "datadog+unix://$PWD/taken/socket"
@@ -221,6 +237,28 @@ check in_the_order_in_which_they_came \
 	<(sed 's/.*+//; s/[.].*//' taken/order)
 sent() { state | jq -e '.ship[0] | .queued == 0 and .sent == 3 and .failures == 0'; }
 check status_says_so wait_for 10 sent
+# What a core would have. The secret is not in the words of this command, which could be there.
+in_memory() # PID: how often
+{
+	python3 -c 'import re, sys
+n, secret = 0, open("auth", "rb").read().split()[-1]
+for line in open("/proc/%s/maps" % sys.argv[1]):
+    at = re.match("([0-9a-f]+)-([0-9a-f]+) r", line)
+    if at and "[v" not in line:
+        try:
+            with open("/proc/%s/mem" % sys.argv[1], "rb") as memory:
+                memory.seek(int(at[1], 16))
+                n += memory.read(int(at[2], 16) - int(at[1], 16)).count(secret)
+        except OSError:
+            pass
+print(n)' "$1"
+}
+bash -c 'secret=$(cat auth); sleep 60; : "$secret"' &
+holds=$!
+started="$started $holds"
+sleep 1
+check a_core_of_a_program_that_holds_a_secret_has_it [ "$(in_memory "$holds")" -gt 0 ]
+check a_core_of_the_recorder_has_none [ "$(in_memory "$recorder")" = 0 ]
 "$RECORDER" stop --store r.db >/dev/null 2>&1
 wait "$recorder"
 check the_last_incident_is_sent_at_the_end all_there
@@ -327,6 +365,7 @@ check what_is_no_store_is_told grep -q 'incidents of s3://evidence/prod cannot b
 rm -rf bucket/evidence/prod/*
 remote list >out 2>err
 check what_left_the_bucket_leaves_the_cache grep -q 'no incidents in' err
-expect a_bucket_is_only_read 2 'pin: a bucket is only read' pin 1 --store s3://evidence/prod
+expect a_bucket_is_only_read 2 'pin: a bucket or another recorder is only read' \
+	pin 1 --store s3://evidence/prod
 check no_key_is_in_a_store_or_message \
 	expect_exit 1 grep -rE 'wrongk3y|S3RVER|s3cr3t|t0ken' s.db r.db out err cache
