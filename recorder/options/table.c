@@ -655,8 +655,7 @@ const struct option_info option_table[] = {
 	 "Other recorders keep the same window (the last 2 minutes, unless another is given), too: "
 	 "web1:9427,web2;Auth=FILE. 'recorder help fleet'.",
 	 OPTION_TEXT, GROUP_OUTPUT, IN(SNAPSHOT), FIELD(peers)},
-	{"count", NULL, "How many events there are of each provider and name; of what can be named: the "
-	 "providers, and how many events each has.",
+	{"count", NULL, "How many events each provider has, by name; also of what can be named.",
 	 OPTION_BOOL, GROUP_OUTPUT, IN(EVENTS), FIELD(count)},
 	{"histogram", NULL,
 	 "The same, with 32 letters that show when they came: A is the most, 9 nine tenths of it.",

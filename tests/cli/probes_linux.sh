@@ -248,8 +248,8 @@ check tracepoints_are_listed_with_their_fields eval \
 check as_objects_with_types eval '"$RECORDER" events --json mark_victim |
 	jq -e ".provider == \"oom\" and .fields[0] == {name: \"pid\", type: \"signed\"}"'
 check what_is_not_there_is_said expect_exit 3 "$RECORDER" events no_such_event
-check providers_are_counted eval 'test "$("$RECORDER" events --count sched/ --json | jq -r .count)" = \
-	"$("$RECORDER" events sched/ | grep -c ^sched/)"'
+check providers_are_counted eval '"$RECORDER" events --count sched/ --json |
+	jq -e ".count == $("$RECORDER" events sched/ | grep -c ^sched/)"'
 timeout 20 "$RECORDER" events \
 	--live 'sched/sched_process_exec;FieldFilter=filename~/probed$' --rows 2 \
 	--seconds 15 --json >live.json 2>live.err & live=$!

@@ -95,6 +95,8 @@ static bool describe(const struct perf_record *r, const struct unwind_stack *sta
 	*out = (struct switch_stack){.ip = regs[REG_IP], .sp = regs[REG_SP],
 				     .di = regs[REG_DI], .state = switches_state(r),
 				     .nwords = stack->npairs};
+	if (!switches_kernel(r, out))
+		return false;
 	/* What is no place on the stack led to no frame: then it is a number. */
 	out->bp_mask = regs[REG_BP] - out->sp < r->u.sample.stack_bytes ? UINT64_MAX : 0;
 	out->bp = regs[REG_BP] & out->bp_mask;
@@ -126,6 +128,8 @@ static void learn_stack(struct perf_time *t, const struct perf_record *r,
 	if (!switches_know(switches) || !describe(r, stack, &same))
 		return;
 	sum = hash_pair(hash_pair(same.ip, same.sp), hash_pair(same.bp, same.di)) ^ same.state;
+	for (i = 0; i < SWITCH_KERNEL_MAX; i++)
+		sum = hash_pair(sum, hash_pair(same.kernel[i].distance, same.kernel[i].value));
 	for (i = 0; i < same.nwords; i++)
 		sum = hash_pair(sum, hash_pair(same.words[i].address, same.words[i].value));
 	same.number = thread_time_keep(t->threads, r->time_ns, r->tid, switches_place(&same), sum);

@@ -2,6 +2,7 @@
 #include "source/probe/switches_linux.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/probe/bpf_emit_private.h"
 #include "source/ring/perf_record.h"
@@ -31,6 +32,7 @@ struct control {
 	uint64_t enabled;
 	uint64_t left;                       /* switches until the next one that has a stack */
 	uint64_t lost;                       /* records, not told yet */
+	uint64_t own;                        /* where the program's own stack is */
 };
 
 struct switches {
@@ -45,6 +47,8 @@ struct switches {
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
+#define PIECE 128                            /* less than what is above all frames: pt_regs */
+
 /* Where the records are, in perf's first page. */
 enum {
 	HEAD = offsetof(struct perf_event_mmap_page, data_head),
@@ -52,6 +56,9 @@ enum {
 	ENABLED = offsetof(struct control, enabled),
 	LEFT = offsetof(struct control, left),
 	LOST = offsetof(struct control, lost),
+	OWN = offsetof(struct control, own),
+	TAKEN = PAGE / 2,                    /* what a stack that is taken has as raw data: */
+	TAKEN_STATE = TAKEN, TAKEN_KERNEL = TAKEN + 8, TAKEN_BYTES = 8 + 12 * PIECE,
 };
 
 /* Of struct pt_regs of x86-64. */
@@ -83,15 +90,15 @@ static void load_field(struct bpf_code *c, uint8_t to, const struct trace_field 
 	emit(c, BPF_LDX | BPF_MEM | size, to, BPF_REG_6, (int16_t)field->offset, 0);
 }
 
-/* Write what is on the program's stack there, 4 bytes, to the event of this CPU in a table. */
-static void output(struct bpf_code *c, int table, int16_t from)
+/* Write bytes of the ring's first page to the event of this CPU in a table. */
+static void output(struct bpf_code *c, int table, int16_t from, int32_t nbytes)
 {
 	move(c, BPF_REG_1, BPF_REG_6);
 	set_wide(c, BPF_REG_2, BPF_PSEUDO_MAP_FD, (uint32_t)table);
 	emit(c, BPF_ALU | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, -1);
-	move(c, BPF_REG_4, BPF_REG_10);
+	move(c, BPF_REG_4, BPF_REG_7);
 	alu(c, BPF_ADD, BPF_REG_4, from);
-	set(c, BPF_REG_5, 4);
+	set(c, BPF_REG_5, nbytes);
 	call(c, BPF_FUNC_perf_event_output);
 }
 
@@ -176,7 +183,7 @@ static void write_record(struct bpf_code *c, const struct switches *s,
 	store(c, BPF_REG_7, HEAD, BPF_REG_1);
 	alu(c, BPF_AND, BPF_REG_1, DATA / 4 - 1);
 	jump(c, end, BPF_JNE | BPF_K, BPF_REG_1, 0, 0);
-	output(c, s->wakes, ID);
+	output(c, s->wakes, TAKEN, 4);
 	jump(c, end, BPF_JA, 0, 0, 0);
 	here(c, &full);
 	alu(c, BPF_ADD, BPF_REG_4, 1);
@@ -196,9 +203,39 @@ static void compare(struct bpf_code *c, int16_t reg, int16_t known, struct label
 }
 
 /*
+ * Go on if the thread is where the stack at r9 is in the kernel. The frames of the calls that led
+ * to the switch lie above the program's own stack, at the same distance each time; between them
+ * and the system call's begin is a gap of random size.
+ */
+static void compare_kernel(struct bpf_code *c, struct label *differs)
+{
+	struct label same = {.n = 0};
+	int16_t i;
+
+	store(c, BPF_REG_7, OWN, BPF_REG_10);
+	for (i = 0; i < (int16_t)SWITCH_KERNEL_MAX; i++) {
+		int16_t at = (int16_t)(KNOWN(kernel) + 16 * i);
+
+		load(c, BPF_REG_2, BPF_REG_9, (int16_t)(at + 8));
+		jump(c, &same, BPF_JEQ | BPF_K, BPF_REG_2, 0, 0);
+		load(c, BPF_REG_3, BPF_REG_7, OWN);
+		load(c, BPF_REG_1, BPF_REG_9, at);
+		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
+		move(c, BPF_REG_1, BPF_REG_10);
+		alu(c, BPF_ADD, BPF_REG_1, WORD);
+		set(c, BPF_REG_2, 8);
+		call(c, BPF_FUNC_probe_read_kernel);
+		load(c, BPF_REG_1, BPF_REG_10, WORD);
+		load(c, BPF_REG_2, BPF_REG_9, (int16_t)(at + 8));
+		jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
+	}
+	here(c, &same);
+}
+
+/*
  * Is the thread's stack the one that is known? Where it returns to tells: equal registers and equal
- * return addresses at equal places are the same calls. In the kernel it may be at another place
- * of the same system call: that is sampled, one in REPEATS.
+ * return addresses at equal places are the same calls, and in the kernel the first ones are looked
+ * at. For those above them, within the same system call, one in REPEATS is taken.
  */
 static void recognize(struct bpf_code *c, const struct switches *s,
 		      const struct trace_field *state, struct label *differs)
@@ -269,6 +306,7 @@ static void recognize(struct bpf_code *c, const struct switches *s,
 		jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
 	}
 	here(c, &same);
+	compare_kernel(c, differs);
 	load(c, BPF_REG_1, BPF_REG_9, KNOWN(number));
 	store(c, BPF_REG_10, NUMBER, BPF_REG_1);
 }
@@ -278,6 +316,7 @@ static void take_stack(struct bpf_code *c, const struct switches *s,
 		       const struct trace_field *prev, const struct trace_field *state)
 {
 	struct label take = {.n = 0}, done = {.n = 0}, differs = {.n = 0};
+	int32_t at;
 
 	store_zero(c, BPF_REG_10, NUMBER);
 	load_field(c, BPF_REG_1, prev);
@@ -297,8 +336,17 @@ static void take_stack(struct bpf_code *c, const struct switches *s,
 	load(c, BPF_REG_1, BPF_REG_1, 0);
 	store(c, BPF_REG_7, LEFT, BPF_REG_1);
 	load_field(c, BPF_REG_1, state);
-	store(c, BPF_REG_10, WORD, BPF_REG_1);
-	output(c, s->stacks, WORD);
+	store(c, BPF_REG_7, TAKEN_STATE, BPF_REG_1);
+	store(c, BPF_REG_7, OWN, BPF_REG_10);
+	for (at = 0; at < TAKEN_BYTES - 8; at += PIECE) {   /* beyond the stack's end: zeros */
+		move(c, BPF_REG_1, BPF_REG_7);
+		alu(c, BPF_ADD, BPF_REG_1, TAKEN_KERNEL + at);
+		set(c, BPF_REG_2, PIECE);
+		load(c, BPF_REG_3, BPF_REG_7, OWN);
+		alu(c, BPF_ADD, BPF_REG_3, at);
+		call(c, BPF_FUNC_probe_read_kernel);
+	}
+	output(c, s->stacks, TAKEN, TAKEN_BYTES);
 	here(c, &done);
 }
 
@@ -580,6 +628,25 @@ void switches_every(const struct switches *s, uint64_t n)
 uint8_t switches_state(const struct perf_record *stack)
 {
 	return stack->u.sample.raw_bytes ? stack->u.sample.raw[0] & STATES : 0;
+}
+
+bool switches_kernel(const struct perf_record *r, struct switch_stack *out)
+{
+	const uint8_t *words = r->u.sample.raw + (TAKEN_KERNEL - TAKEN);
+	uint32_t nwords = r->u.sample.raw_bytes < TAKEN_BYTES ? 0 : (TAKEN_BYTES - 8) / 8;
+	uint32_t n = r->u.sample.nkernel ? r->u.sample.nkernel - 1 : 0, at = 0, i;
+
+	/* The last one, of the system call's begin, is above the gap. */
+	n = n < SWITCH_KERNEL_MAX ? n : SWITCH_KERNEL_MAX;
+	for (i = 0; i < n; i++) {
+		while (at < nwords && le64(words + 8 * at) != r->u.sample.kernel[i])
+			at++;
+		if (at == nwords)
+			return false;
+		out->kernel[i].distance = 8 * at;
+		out->kernel[i].value = r->u.sample.kernel[i];
+	}
+	return n > 0;
 }
 
 unsigned switches_place(const struct switch_stack *stack)

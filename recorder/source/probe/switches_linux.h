@@ -43,6 +43,7 @@ void switches_enable(const struct perf_ring *ring, bool on);
  * words on its stack are these, the program takes no stack: the record has the number.
  */
 #define SWITCH_WORDS_MAX 24u
+#define SWITCH_KERNEL_MAX 8u
 
 struct switch_stack {
 	uint64_t ip, sp, di;                 /* di: of what it waits for: a file, a lock */
@@ -51,6 +52,9 @@ struct switch_stack {
 	uint64_t tid;                        /* switches_tell()'s */
 	uint64_t number;                     /* not 0; 32 bits */
 	uint64_t repeats;                    /* the program's */
+	struct {
+		uint64_t distance, value;    /* where a frame returns to; value 0 = no more */
+	} kernel[SWITCH_KERNEL_MAX];         /* the latest calls */
 	uint64_t nwords;
 	struct {
 		uint64_t address, value;     /* where a frame returns to */
@@ -59,6 +63,8 @@ struct switch_stack {
 
 /* How a thread with this stack was switched out: blocked, preempted. */
 uint8_t switches_state(const struct perf_record *stack);
+/* Where it was in the kernel. false: its first return addresses are not all found */
+bool switches_kernel(const struct perf_record *stack, struct switch_stack *out);
 /* Of a thread's stacks the program knows one for each of these. */
 #define SWITCH_PLACES 8u
 unsigned switches_place(const struct switch_stack *stack);

@@ -5,7 +5,7 @@
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
 #include "source/host/proc_parse.h"
-#include "tests/support/child_linux.h"
+#include "tests/unit/dotnet/child_linux.h"
 #include "tests/support/nettrace_writer.h"
 #include "tests/support/test.h"
 
