@@ -45,7 +45,7 @@ static const uint16_t unused[] = {
 	SYS_process_vm_writev, SYS_init_module, SYS_finit_module, SYS_delete_module,
 	SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct,
 	SYS_quotactl, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_mknod, SYS_mknodat,
-	SYS_open_by_handle_at, SYS_setns, SYS_unshare,
+	SYS_setns, SYS_unshare,
 	SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime,
 	SYS_sethostname, SYS_setdomainname, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_personality,
 	SYS_add_key, SYS_request_key, SYS_keyctl, SYS_userfaultfd, SYS_vhangup,

@@ -221,7 +221,10 @@ undated it_is_resolved "\"resolved\",\"incident\":$id}" resolved
 undated one_that_is_resolved_is_not_resolved_again '"unknown"' resolved
 undated after_that_it_is_a_new_one '"new"' firing
 gets of_another_number 200 "\"id\":$((id + 1))," /incidents
-incidents=$("$RECORDER" status --store r.db --json | jq .incidents)
+# What is listed counts a moment later.
+counted() { "$RECORDER" status --store r.db --json | jq .incidents; }
+wait_for 5 eval '[ "$(counted)" = "$("$RECORDER" list --store r.db --json | wc -l)" ]'
+incidents=$(counted)
 gets without_a_name_it_says_so 200 '"new"' /alert -d '{}'
 gets and_without_both_each_is_one 200 '"new"' /alert -d '{}'
 gets one_of_those_can_be_resolved 200 '"resolved"' /alert -d '{"status":"resolved"}'
