@@ -126,12 +126,12 @@ static uint32_t which_of(const struct call_tree *t, const struct incident *in,
 	return (uint32_t)((uint64_t)part * t->nwhich / t->nparts);
 }
 
-/* Of a set: add a sample to the column of its incident. */
-static void add_which(struct call_tree *t, const struct incident *in,
-		      const struct incident_sample *s, uint32_t node)
+static void put_in_columns(const struct call_tree *t, const struct incident *in,
+			   const struct incident_sample *s, double weight, float *columns)
 {
+	columns[when_of(t, s->time_ns)] += (float)weight;
 	if (t->nwhich && s->thread != THREAD_NONE)
-		t->which[(size_t)node * t->nwhich + which_of(t, in, s)] += (float)s->weight;
+		columns[CALL_WHEN + which_of(t, in, s)] += (float)weight;
 }
 
 /* no_frames: what has a stack is no cost of the thread itself, though its node is not there. */
@@ -152,8 +152,6 @@ static void add_samples(struct call_tree *t, const struct incident *in, bool no_
 			cost->exclusive += (double)s->weight;
 			cost->samples++;
 		}
-		add_which(t, in, s, t->stacks.of_sample[i]);
-		cost->when[when_of(t, s->time_ns)] += (float)s->weight;
 		if (s->time_ns < cost->first_ns)
 			cost->first_ns = s->time_ns;
 		if (s->time_ns > cost->last_ns)
@@ -167,14 +165,10 @@ static void add_columns(float *to, const float *from, uint32_t n)
 		*to++ += *from++;
 }
 
-/* Add the part of a cost that callers have too. */
+/* Add the part of a cost that callers have too, but for its columns. */
 static void add_inclusive(struct call_cost *to, const struct call_cost *from)
 {
-	unsigned i;
-
 	to->inclusive += from->inclusive;
-	for (i = 0; i < CALL_WHEN; i++)
-		to->when[i] += from->when[i];
 	if (from->first_ns < to->first_ns)
 		to->first_ns = from->first_ns;
 	if (from->last_ns > to->last_ns)
@@ -191,9 +185,6 @@ static void sum_costs(struct call_tree *t)
 		if (!i)
 			break;
 		add_inclusive(&t->nodes[t->nodes[i].parent].cost, &t->nodes[i].cost);
-		if (t->nwhich)
-			add_columns(t->which + (size_t)t->nodes[i].parent * t->nwhich,
-				    t->which + (size_t)i * t->nwhich, t->nwhich);
 	}
 }
 
@@ -215,6 +206,43 @@ static void fold_small(struct call_tree *t, double pct)
 		cost->inclusive = cost->exclusive = 0;
 		cost->samples = 0;
 	}
+}
+
+/*
+ * Columns for the root and, of a tree that is shown, for each node that was not folded: there may
+ * be a hundred times as many, and columns are three quarters of a node. What was folded has those
+ * of its caller.
+ */
+static int fill_columns(struct call_tree *t, const struct incident *in, bool by_name)
+{
+	uint32_t i, n = 1, next = 0;
+
+	for (i = 1; i < t->nnodes && !by_name; i++)
+		n += t->nodes[i].cost.inclusive > 0;
+	t->columns = calloc((size_t)n * t->ncolumns, sizeof(*t->columns));
+	if (!t->columns)
+		return ERR_MEMORY;
+	for (i = 0; i < t->nnodes; i++) {
+		struct call_node *node = &t->nodes[i];
+
+		node->cost.columns = !i || (!by_name && node->cost.inclusive > 0)
+					     ? t->columns + (size_t)next++ * t->ncolumns
+					     : t->nodes[node->parent].cost.columns;
+	}
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (t->stacks.of_sample[i] != STACK_TREE_NONE)
+			put_in_columns(t, in, s, (double)s->weight,
+				       t->nodes[t->stacks.of_sample[i]].cost.columns);
+	}
+	for (i = t->nnodes; i-- > 1;) {
+		float *to = t->nodes[t->nodes[i].parent].cost.columns;
+
+		if (to != t->nodes[i].cost.columns)
+			add_columns(to, t->nodes[i].cost.columns, t->ncolumns);
+	}
+	return 0;
 }
 
 /* The larger one first. */
@@ -269,9 +297,8 @@ static int add_costs(struct call_tree *t, const struct incident *in, const struc
 	t->has_managed = stack_tree_has_managed(&t->stacks);
 	t->nparts = in->nparts;
 	t->nwhich = in->nparts < CALL_WHICH ? in->nparts : CALL_WHICH;
-	if (t->nwhich)
-		t->which = calloc((size_t)t->nnodes * t->nwhich + 1, sizeof(*t->which));
-	if (!t->nodes || (t->nwhich && !t->which))
+	t->ncolumns = CALL_WHEN + t->nwhich;
+	if (!t->nodes)
 		return ERR_MEMORY;
 	for (i = 0; i < t->nnodes; i++) {
 		t->nodes[i].parent = t->stacks.nodes[i].caller;
@@ -282,7 +309,7 @@ static int add_costs(struct call_tree *t, const struct incident *in, const struc
 	add_samples(t, in, o->no_frames);
 	sum_costs(t);
 	fold_small(t, o->fold_pct);
-	return link_children(t);
+	return fill_columns(t, in, o->by_name) ? ERR_MEMORY : link_children(t);
 }
 
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
@@ -305,8 +332,8 @@ void call_tree_free(struct call_tree *t)
 {
 	stack_tree_free(&t->stacks);
 	free(t->nodes);
-	free(t->which);
-	free(t->function_which);
+	free(t->columns);
+	free(t->function_columns);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -336,29 +363,44 @@ static int by_inclusive_cost(const void *a, const void *b)
 static void count_node(struct call_tree *t, uint32_t i, struct call_cost *to)
 {
 	const struct call_cost *cost = &t->nodes[i].cost;
-	uint32_t text = t->stacks.nodes[i].text;
 
 	to->exclusive += cost->exclusive;
 	to->samples += cost->samples;
 	to->folded += cost->folded;
-	if (!stack_tree_is_outermost(&t->stacks, i))
-		return;
-	add_inclusive(to, cost);
-	if (t->nwhich)
-		add_columns(t->function_which + (size_t)text * t->nwhich,
-			    t->which + (size_t)i * t->nwhich, t->nwhich);
+	if (stack_tree_is_outermost(&t->stacks, i))
+		add_inclusive(to, cost);
 }
 
-int call_functions(struct call_tree *t, bool by_inclusive, struct call_function **out,
-		   uint32_t *n, struct err *err)
+/* A sample counts once for each function of its stack. What was folded is its caller. */
+static int fill_function_columns(struct call_tree *t, const struct incident *in)
+{
+	uint32_t *seen = calloc((size_t)t->stacks.texts.n + 1, sizeof(*seen)), i, at;
+
+	free(t->function_columns);
+	t->function_columns = calloc((size_t)t->stacks.texts.n * t->ncolumns + 1,
+				     sizeof(*t->function_columns));
+	for (i = 0; seen && t->function_columns && i < in->nsamples; i++) {
+		for (at = t->stacks.of_sample[i]; at != CALL_NONE; at = t->nodes[at].parent) {
+			uint32_t text = t->stacks.nodes[at].text;
+
+			if (t->nodes[at].cost.inclusive <= 0 || seen[text] == i + 1)
+				continue;
+			seen[text] = i + 1;
+			put_in_columns(t, in, &in->samples[i], (double)in->samples[i].weight,
+				       t->function_columns + (size_t)text * t->ncolumns);
+		}
+	}
+	free(seen);
+	return seen && t->function_columns ? 0 : ERR_MEMORY;
+}
+
+int call_functions(struct call_tree *t, const struct incident *in, bool by_inclusive,
+		   struct call_function **out, uint32_t *n, struct err *err)
 {
 	struct call_function *all = calloc((size_t)t->stacks.texts.n + 1, sizeof(*all));
 	uint32_t i, kept = 0;
 
-	free(t->function_which);
-	t->function_which = calloc((size_t)t->stacks.texts.n * t->nwhich + 1,
-				   sizeof(*t->function_which));
-	if (!all || !t->function_which) {
+	if (!all || fill_function_columns(t, in)) {
 		free(all);
 		return err_memory(err, "for the functions");
 	}
@@ -366,6 +408,7 @@ int call_functions(struct call_tree *t, bool by_inclusive, struct call_function 
 		all[i].text = i;
 		all[i].name = stack_tree_text(&t->stacks, i);
 		all[i].cost.first_ns = UINT64_MAX;
+		all[i].cost.columns = t->function_columns + (size_t)i * t->ncolumns;
 	}
 	for (i = 0; i < t->nnodes; i++) {
 		if (t->nodes[i].cost.inclusive > 0)
@@ -390,30 +433,26 @@ struct around {
 	const struct call_tree *t;
 	uint32_t focus;                      /* its text */
 	struct call_function *as[2], whole;  /* callers, callees */
-	float *which[2], *whole_which;
 };
 
-static void add_part(const struct around *a, struct call_function *to, float *which,
-		     const struct incident *in, const struct incident_sample *s, double weight,
-		     bool own)
+static void add_part(const struct around *a, struct call_function *to, const struct incident *in,
+		     const struct incident_sample *s, double weight, bool own)
 {
 	to->cost.inclusive += weight;
 	to->cost.exclusive += own ? weight : 0;
 	to->cost.samples += own;
-	to->cost.when[when_of(a->t, s->time_ns)] += (float)weight;
+	put_in_columns(a->t, in, s, weight, to->cost.columns);
 	if (s->time_ns < to->cost.first_ns)
 		to->cost.first_ns = s->time_ns;
 	if (s->time_ns > to->cost.last_ns)
 		to->cost.last_ns = s->time_ns;
-	if (a->t->nwhich && s->thread != THREAD_NONE)
-		which[which_of(a->t, in, s)] += (float)weight;
 }
 
 static void add_around(struct around *a, const struct incident *in,
 		       const struct incident_sample *s, uint32_t leaf)
 {
 	const struct stack_tree_node *nodes = a->t->stacks.nodes;
-	uint32_t nwhich = a->t->nwhich, below = CALL_NONE, calls = 0, at;
+	uint32_t below = CALL_NONE, calls = 0, at;
 	double part;
 
 	/* What was folded is its caller. */
@@ -424,20 +463,16 @@ static void add_around(struct around *a, const struct incident *in,
 	if (!calls)
 		return;
 	part = (double)s->weight / calls;
-	add_part(a, &a->whole, a->whole_which, in, s, (double)s->weight,
-		 nodes[leaf].text == a->focus);
+	add_part(a, &a->whole, in, s, (double)s->weight, nodes[leaf].text == a->focus);
 	for (at = leaf; at != CALL_NONE; below = at, at = nodes[at].caller) {
 		uint32_t up = nodes[at].caller;
 
 		if (nodes[at].text != a->focus)
 			continue;
 		if (up != CALL_NONE)
-			add_part(a, &a->as[0][nodes[up].text],
-				 a->which[0] + (size_t)nodes[up].text * nwhich, in, s, part, false);
+			add_part(a, &a->as[0][nodes[up].text], in, s, part, false);
 		if (below != CALL_NONE)
-			add_part(a, &a->as[1][nodes[below].text],
-				 a->which[1] + (size_t)nodes[below].text * nwhich, in, s, part,
-				 below == leaf);
+			add_part(a, &a->as[1][nodes[below].text], in, s, part, below == leaf);
 	}
 }
 
@@ -461,11 +496,11 @@ static void count_folded(struct around *a)
 	}
 }
 
-/* Keep rows with a cost, in order; their columns follow them into which. */
-static uint32_t keep_rows(const struct around *a, int as, float *which)
+/* Keep rows with a cost, in order. */
+static uint32_t keep_rows(const struct around *a, int as)
 {
 	struct call_function *rows = a->as[as];
-	uint32_t n = a->t->stacks.texts.n, nwhich = a->t->nwhich, i, kept = 0;
+	uint32_t n = a->t->stacks.texts.n, i, kept = 0;
 
 	for (i = 0; i < n; i++) {
 		rows[i].text = i;
@@ -475,40 +510,34 @@ static uint32_t keep_rows(const struct around *a, int as, float *which)
 	}
 	if (kept)
 		qsort(rows, kept, sizeof(*rows), by_inclusive_cost);
-	for (i = 0; i < kept && nwhich; i++)
-		memcpy(which + (size_t)i * nwhich, a->which[as] + (size_t)rows[i].text * nwhich,
-		       nwhich * sizeof(*which));
 	return kept;
 }
 
 static int find_around(struct around *a, const struct incident *in, struct call_around *out)
 {
-	uint32_t n = a->t->stacks.texts.n, nwhich = a->t->nwhich, i;
-	float *which = calloc((size_t)n * nwhich * 2 + 1, sizeof(*which));
+	uint32_t n = a->t->stacks.texts.n, ncolumns = a->t->ncolumns, i, as;
 
-	out->which = calloc(((size_t)n * 2 + 1) * nwhich + 1, sizeof(*out->which));
+	out->columns = calloc(((size_t)n * 2 + 1) * ncolumns, sizeof(*out->columns));
 	out->callers = a->as[0] = calloc((size_t)n + 1, sizeof(*a->as[0]));
 	out->callees = a->as[1] = calloc((size_t)n + 1, sizeof(*a->as[1]));
-	if (!which || !out->which || !a->as[0] || !a->as[1]) {
-		free(which);
+	if (!out->columns || !a->as[0] || !a->as[1])
 		return ERR_MEMORY;
-	}
-	a->which[0] = which;
-	a->which[1] = which + (size_t)n * nwhich;
-	a->whole_which = out->which;
 	a->whole = (struct call_function){.text = a->focus, .cost.first_ns = UINT64_MAX,
+					  .cost.columns = out->columns,
 					  .name = stack_tree_text(&a->t->stacks, a->focus)};
-	for (i = 0; i < n; i++)
-		a->as[0][i].cost.first_ns = a->as[1][i].cost.first_ns = UINT64_MAX;
+	for (i = 0; i < 2 * n; i++) {
+		as = i >= n;
+		a->as[as][i - as * n].cost.first_ns = UINT64_MAX;
+		a->as[as][i - as * n].cost.columns = out->columns + (size_t)(i + 1) * ncolumns;
+	}
 	for (i = 0; i < in->nsamples; i++) {
 		if (a->t->stacks.of_sample[i] != CALL_NONE)
 			add_around(a, in, &in->samples[i], a->t->stacks.of_sample[i]);
 	}
 	count_folded(a);
 	out->focus = a->whole;
-	out->ncallers = keep_rows(a, 0, out->which + nwhich);
-	out->ncallees = keep_rows(a, 1, out->which + ((size_t)out->ncallers + 1) * nwhich);
-	free(which);
+	out->ncallers = keep_rows(a, 0);
+	out->ncallees = keep_rows(a, 1);
 	return 0;
 }
 
@@ -535,7 +564,7 @@ void call_around_free(struct call_around *a)
 {
 	free(a->callers);
 	free(a->callees);
-	free(a->which);
+	free(a->columns);
 	memset(a, 0, sizeof(*a));
 }
 

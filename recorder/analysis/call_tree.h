@@ -5,6 +5,7 @@
  * A cost is the weight of samples, in nanoseconds for CPU time. A sample weighs its period, so
  * shares hold when the rate changed. `when` shows when a node was on the stack: its inclusive cost
  * in 32 equal parts of the window. Of a set of incidents, `which` shows in which of them it was.
+ * Both are shown in tenths, so they are float.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ struct call_cost {
 	uint64_t samples;                    /* that end in it */
 	uint64_t first_ns, last_ns;          /* first and last sample in it */
 	uint32_t folded;                     /* small nodes that were folded into it */
-	float when[CALL_WHEN];               /* shown in tenths: float is exact enough, and half */
+	float *columns;                      /* CALL_WHEN of when, then nwhich of which */
 };
 
 /* Callees are ordered by inclusive cost, then by name. A node without cost is in no list. */
@@ -39,8 +40,8 @@ struct call_tree {
 	bool is_time;                        /* costs are ns; else bytes or counts */
 	uint32_t nparts;                     /* of a set of incidents; else 0 */
 	uint32_t nwhich;                     /* columns of which: nparts, or CALL_WHICH */
-	float *which;                        /* nwhich inclusive costs for each node */
-	float *function_which;               /* the same for each text; by call_functions() */
+	uint32_t ncolumns;                   /* CALL_WHEN + nwhich */
+	float *columns, *function_columns;   /* those of nodes; of texts, by call_functions() */
 };
 
 struct call_options {
@@ -51,6 +52,7 @@ struct call_options {
 	bool processes;                      /* add processes and threads; not with a focus */
 	enum home_key by;          /* of processes: add these and processes; HOME_NONE = do not */
 	bool no_frames;                      /* leave out what is below the threads */
+	bool by_name;                        /* for the next two only: nodes have no columns */
 	bool addresses;                      /* in place of missing names */
 };
 
@@ -77,10 +79,10 @@ struct call_function {
 
 /*
  * By exclusive cost, or by_inclusive, the most expensive first; free() the result. ERR_MEMORY.
- * Replaces t->function_which.
+ * Replaces t->function_columns.
  */
-int call_functions(struct call_tree *t, bool by_inclusive, struct call_function **out,
-		   uint32_t *n, struct err *err);
+int call_functions(struct call_tree *t, const struct incident *in, bool by_inclusive,
+		   struct call_function **out, uint32_t *n, struct err *err);
 
 /*
  * A function with its callers and callees, as PerfView's view of that name has it. A sample with N
@@ -91,7 +93,7 @@ struct call_around {
 	struct call_function focus;
 	struct call_function *callers, *callees;     /* the most expensive first */
 	uint32_t ncallers, ncallees;
-	float *which;                        /* nwhich for each: the focus, callers, callees */
+	float *columns;                      /* of all */
 };
 
 /* focus: as in call_options. t: of everything, without processes. Errors as call_tree_new(). */

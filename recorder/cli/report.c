@@ -79,10 +79,10 @@ static int wants(const struct view *v, const char *column)
 	return 0;
 }
 
-/* kind: NULL = the heading, with name as the last column's. which: of a set of incidents. */
+/* kind: NULL = the heading, with name as the last column's. */
 static void put_row(const struct view *v, const struct call_tree *t, const char *kind,
 		    const char *name, enum code_kind code, const struct call_cost *cost,
-		    const float *which, uint32_t depth)
+		    uint32_t depth)
 {
 	int when_columns = v->sheet->columns >= WHEN_MIN_COLUMNS ? -(int)CALL_WHEN : 0;
 	double window_s = (double)(v->in->head.t1_ns - v->in->head.t0_ns) / 1e9;
@@ -113,14 +113,14 @@ static void put_row(const struct view *v, const struct call_tree *t, const char 
 		{t->nwhich ? "which" : NULL, "WHICH", -(int)t->nwhich, .text = in_which},
 	};
 
-	call_when_text(t, cost->when, when);
-	call_which_text(which, t->nwhich, in_which);
+	call_when_text(t, cost->columns, when);
+	call_which_text(cost->columns + CALL_WHEN, t->nwhich, in_which);
 	(kind ? sheet_row : sheet_heading)(v->sheet, cells, COUNT_OF(cells));
 }
 
 static void put_heading(const struct view *v, const struct call_tree *t, const char *title)
 {
-	put_row(v, t, NULL, title, CODE_NONE, &t->nodes[0].cost, t->which, 0);
+	put_row(v, t, NULL, title, CODE_NONE, &t->nodes[0].cost, 0);
 }
 
 static void put_node(const struct view *v, const struct call_tree *t, uint32_t node,
@@ -128,7 +128,7 @@ static void put_node(const struct view *v, const struct call_tree *t, uint32_t n
 {
 	put_row(v, t, kind, t->nodes[node].name,
 		stack_tree_code(&t->stacks, t->stacks.nodes[node].text), &t->nodes[node].cost,
-		t->which + (size_t)node * t->nwhich, depth);
+		depth);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static int put_functions(const struct view *v, struct call_tree *t, bool by_incl
 	struct call_function *functions = NULL;
 	uint32_t n = 0, i, put = 0;
 	char title[40];
-	int rc = call_functions(t, by_inclusive, &functions, &n, err);
+	int rc = call_functions(t, v->in, by_inclusive, &functions, &n, err);
 
 	if (rc)
 		return rc;
@@ -157,8 +157,7 @@ static int put_functions(const struct view *v, struct call_tree *t, bool by_incl
 		if (functions[i].name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
 		put_row(v, t, "function", functions[i].name,
-			stack_tree_code(&t->stacks, functions[i].text), &functions[i].cost,
-			t->function_which + (size_t)functions[i].text * t->nwhich, 0);
+			stack_tree_code(&t->stacks, functions[i].text), &functions[i].cost, 0);
 		put++;
 	}
 	put_left(v, n - i);
@@ -257,7 +256,7 @@ static double table_fold_pct(const struct view *v)
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
 	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
-				  .fold_pct = table_fold_pct(v)};
+				  .by_name = true, .fold_pct = table_fold_pct(v)};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -295,15 +294,14 @@ static int put_tree_view(const struct view *v, bool calls, struct err *err)
 }
 
 static void put_around_rows(const struct view *v, const struct call_tree *t, const char *kind,
-			    const char *title, const struct call_function *rows,
-			    const float *which, uint32_t n)
+			    const char *title, const struct call_function *rows, uint32_t n)
 {
 	uint32_t i;
 
 	put_heading(v, t, title);
 	for (i = 0; i < n && i < v->o->rows; i++)
 		put_row(v, t, kind, rows[i].name, stack_tree_code(&t->stacks, rows[i].text),
-			&rows[i].cost, which + (size_t)i * t->nwhich, 0);
+			&rows[i].cost, 0);
 	put_left(v, n - i);
 }
 
@@ -311,21 +309,18 @@ static void put_around_rows(const struct view *v, const struct call_tree *t, con
 static int put_around(const struct view *v, struct err *err)
 {
 	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses,
-				  .fold_pct = table_fold_pct(v)};
+				  .by_name = true, .fold_pct = table_fold_pct(v)};
 	struct call_around a;
 	struct call_tree t;
-	const float *which;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
 	if (rc)
 		return rc;
 	rc = call_around(&t, v->in, v->o->caller_callee, &a, err);
 	if (!rc) {
-		which = a.which + t.nwhich;
-		put_around_rows(v, &t, "caller", "CALLERS", a.callers, which, a.ncallers);
-		put_around_rows(v, &t, "function", "FUNCTION", &a.focus, a.which, 1);
-		which += (size_t)a.ncallers * t.nwhich;
-		put_around_rows(v, &t, "callee", "CALLEES", a.callees, which, a.ncallees);
+		put_around_rows(v, &t, "caller", "CALLERS", a.callers, a.ncallers);
+		put_around_rows(v, &t, "function", "FUNCTION", &a.focus, 1);
+		put_around_rows(v, &t, "callee", "CALLEES", a.callees, a.ncallees);
 		call_around_free(&a);
 	}
 	call_tree_free(&t);

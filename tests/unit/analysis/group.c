@@ -531,7 +531,7 @@ TEST(a_function_that_calls_itself_counts_a_stack_once)
 	struct call_function *f = NULL;
 	uint32_t n, i;
 
-	assert_int_equal(call_functions(&t, true, &f, &n, NULL), 0);
+	assert_int_equal(call_functions(&t, &in, true, &f, &n, NULL), 0);
 	for (i = 0; i < n && strcmp(f[i].name, "app!Shop.Cart.add"); i++)
 		;
 	assert_true(i < n);
@@ -547,7 +547,7 @@ TEST(when_shows_where_in_the_window_a_function_ran)
 	char text[CALL_WHEN + 1];
 	uint32_t main = find_child(&t, 0, "db!main");
 
-	call_when_text(&t, t.nodes[main].cost.when, text);        /* the last 10 of 20 ms */
+	call_when_text(&t, t.nodes[main].cost.columns, text);        /* the last 10 of 20 ms */
 	assert_memory_equal(text, "________________", 16);
 	assert_null(strchr(text + 31, '_'));
 	call_tree_free(&t);
