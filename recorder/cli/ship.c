@@ -132,6 +132,21 @@ static int finish(struct fetch *f, struct err *err)
 	return f->rc;
 }
 
+/* One that is named again comes after itself: both have the same files. */
+static bool wait_for_same(struct fetch *all, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (strcmp(*all[i].store, *all[n].store) != 0)
+			continue;
+		os_thread_join(all[i].thread);
+		all[i].thread = NULL;
+		return true;
+	}
+	return false;
+}
+
 /* All at once: one that is down holds up nobody. */
 static int fetch_all(struct options *o, struct err *err)
 {
@@ -151,7 +166,8 @@ static int fetch_all(struct options *o, struct err *err)
 	if (n > 1)                           /* libcurl is ready before there are threads */
 		ship_check(all[0].store, 1, NULL);
 	for (i = 0; i < n; i++)
-		if (n == 1 || os_thread_start("fetch", fetch, &all[i], &all[i].thread, NULL))
+		if (n == 1 || wait_for_same(all, i) ||
+		    os_thread_start("fetch", fetch, &all[i], &all[i].thread, NULL))
 			fetch(&all[i]);
 	for (i = 0; i < n; i++) {
 		one = finish(&all[i], rc ? NULL : err);

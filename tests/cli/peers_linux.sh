@@ -217,6 +217,9 @@ expect a_report_by_http 0 '3 incidents as one' report --store web1.db --config g
 expect one_that_is_down_may_be_the_first 0 '127.0.0.1|web2' show --group-id "$uuid" \
 	--store "peer+http://127.0.0.1:$nobody" \
 	--store "peer+http://127.0.0.1:$((port + 2));Auth=token"
+"$RECORDER" show --store web1.db --config group.conf --group-id "$uuid" --json \
+	--store "peer+http://127.0.0.1:$((port + 2));Auth=token" >twice 2>err
+check one_that_is_named_twice_is_one cmp side twice
 expect another_recorder_is_a_store 0 'ID  TIME' list \
 	--store "peer+http://127.0.0.1:$((port + 2));Auth=token"
 expect which_needs_the_token 1 'the server says 401: this needs the token' list \

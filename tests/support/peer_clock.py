@@ -1,9 +1,11 @@
 """A recorder whose clock is SECONDS ahead: peer_clock.py URL SECONDS stands before the one at URL, on
 a port that it prints. It adds them to what /clock says, and takes them off moments that are sent.
+With ADDRESS PORT CERTIFICATE KEY behind them it answers there, over TLS.
 """
 import http.server
 import json
 import socketserver
+import ssl
 import sys
 import urllib.error
 import urllib.request
@@ -51,6 +53,11 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
 
-server = Server(('127.0.0.1', 0), Clock)
+address, port, *tls = sys.argv[3:] or ('127.0.0.1', 0)
+server = Server((address, int(port)), Clock)
+if tls:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*tls)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_port, flush=True)
 server.serve_forever()

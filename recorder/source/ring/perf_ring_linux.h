@@ -16,7 +16,7 @@
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_STACK_RINGS_BYTES ((size_t)128 << 20) /* of all CPUs, or more of the least */
 #define PERF_STACK_RING_LEAST_BYTES ((size_t)512 << 10)
-#define PERF_SHORT_RINGS_BYTES ((size_t)16 << 20)  /* the same where most samples are short */
+#define PERF_SHORT_RINGS_BYTES ((size_t)32 << 20)  /* the same where most samples are short */
 #define PERF_SHORT_RING_LEAST_BYTES ((size_t)128 << 10)
 #define PERF_SHORT_SAMPLE_BYTES 2048u             /* of most programs: 1 to 3 KB */
 /* Of a CPU, of all, and of a CPU if there are many. */

@@ -339,7 +339,7 @@ TEST(a_patient_pool_waits_once_for_a_job_that_was_late)
 	struct gate g;
 
 	gate_init(&g);
-	pool_set_patience(p, LONG_NS);
+	pool_set_patience(p, NS_PER_SEC);
 	before = new_job(&g, true);
 	pool_put(p, before);
 	await(&g, &g.entered, 1);
