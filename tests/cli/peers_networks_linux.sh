@@ -1,6 +1,7 @@
 #!/bin/bash
-# Peers over a network: four hosts, each in a network namespace of its own behind a bridge, speak TLS
-# with certificates of an authority of their own. One has no recorder; another's clock is 3 s ahead.
+# Peers over a network: four hosts, each in a network namespace of its own behind a bridge, speak
+# TLS with certificates of an authority of their own. One has no recorder; another's clock is 3 s
+# ahead.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 need_perf
@@ -32,7 +33,8 @@ add_host() # NUMBER
 	wait_for 10 eval "! [ /proc/$!/ns/net -ef /proc/self/ns/net ]"
 	ip link add "port$1" type veth peer name eth0 netns "$!"
 	ip link set "port$1" master bridge0 up
-	on "$1" sh -c "ip link set lo up; ip link set eth0 up; ip address add 10.77.0.$1/24 dev eth0"
+	on "$1" sh -c "ip link set lo up; ip link set eth0 up
+		ip address add 10.77.0.$1/24 dev eth0"
 }
 on() # NUMBER COMMAND...
 {
@@ -108,7 +110,8 @@ done
 remarks() { "$RECORDER" show --store web1.db --id 1 --json 2>/dev/null | jq -r .remarks; }
 told() { [ "$(remarks | grep -c 'has the same window')" = 2 ]; }
 check the_incident_tells_who_has_it wait_for 30 told
-check and_whose_clock_is_ahead eval "remarks | grep -E '10\.77\.0\.3.* (2\.9|3\.0)[0-9]+ s ahead of ours'"
+check and_whose_clock_is_ahead eval \
+	"remarks | grep -E '10\.77\.0\.3.* (2\.9|3\.0)[0-9]+ s ahead of ours'"
 
 # ---- the three side by side, from the first ------------------------------------------------------
 
