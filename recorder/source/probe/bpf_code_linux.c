@@ -18,15 +18,6 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* r0 = the value that a table has for the pid on the stack, or NULL. */
-static void look_up(struct bpf_code *c, int table)
-{
-	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)table);
-	move(c, BPF_REG_2, BPF_REG_10);
-	alu(c, BPF_ADD, BPF_REG_2, KEY);
-	call(c, BPF_FUNC_map_lookup_elem);
-}
-
 static void delete(struct bpf_code *c, int table)
 {
 	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)table);
@@ -63,11 +54,11 @@ static void read_process(struct bpf_code *c, const struct bpf_tables *tables)
 	move(c, BPF_REG_7, BPF_REG_0);
 	alu(c, BPF_RSH, BPF_REG_7, 32);
 	emit(c, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_7, KEY, 0);
-	look_up(c, tables->known);
+	look_up(c, tables->known, KEY);
 	jump(c, &done, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
 	load(c, BPF_REG_9, BPF_REG_0, 0);
 	load(c, BPF_REG_8, BPF_REG_0, 8);
-	look_up(c, tables->execs);
+	look_up(c, tables->execs, KEY);
 	jump(c, &known, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
 	load(c, BPF_REG_1, BPF_REG_0, 0);
 	jump(c, &known, BPF_JLE | BPF_X, BPF_REG_1, BPF_REG_9, 0);
@@ -132,7 +123,7 @@ static void limit_news(struct bpf_code *c, const struct bpf_want *wants, unsigne
 
 	jump(c, &known, BPF_JEQ | BPF_K, BPF_REG_9, 0, 0);
 	check_comm(c, wants, nwants, &known);
-	look_up(c, tables->news);
+	look_up(c, tables->news, KEY);
 	jump(c, &counted, BPF_JNE | BPF_K, BPF_REG_0, 0, 0);
 	emit(c, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, TIME, 1);
 	update(c, tables->news);

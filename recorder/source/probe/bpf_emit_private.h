@@ -50,6 +50,15 @@ static inline void call(struct bpf_code *c, int helper)
 	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
+/* r0 = the value that a table has for the key at this place of the program's stack, or NULL. */
+static inline void look_up(struct bpf_code *c, int table, int32_t key)
+{
+	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)table);
+	move(c, BPF_REG_2, BPF_REG_10);
+	alu(c, BPF_ADD, BPF_REG_2, key);
+	call(c, BPF_FUNC_map_lookup_elem);
+}
+
 static inline void leave(struct bpf_code *c, int32_t result)
 {
 	set(c, BPF_REG_0, result);

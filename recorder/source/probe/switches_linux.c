@@ -108,10 +108,7 @@ static void begin(struct bpf_code *c, const struct switches *s, struct label *en
 	move(c, BPF_REG_6, BPF_REG_1);
 	call(c, BPF_FUNC_get_smp_processor_id);
 	store(c, BPF_REG_10, ID, BPF_REG_0);
-	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)s->rings);
-	move(c, BPF_REG_2, BPF_REG_10);
-	alu(c, BPF_ADD, BPF_REG_2, ID);
-	call(c, BPF_FUNC_map_lookup_elem);
+	look_up(c, s->rings, ID);
 	jump(c, end, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
 	store_zero(c, BPF_REG_10, KEY);
 	move(c, BPF_REG_1, BPF_REG_0);
@@ -264,10 +261,7 @@ static void recognize(struct bpf_code *c, const struct switches *s,
 	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 	alu(c, BPF_AND, BPF_REG_1, KNOWN_MAX - 1);
 	store(c, BPF_REG_10, KEY, BPF_REG_1);
-	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)s->known);
-	move(c, BPF_REG_2, BPF_REG_10);
-	alu(c, BPF_ADD, BPF_REG_2, KEY);
-	call(c, BPF_FUNC_map_lookup_elem);
+	look_up(c, s->known, KEY);
 	jump(c, differs, BPF_JEQ | BPF_K, BPF_REG_0, 0, 0);
 	move(c, BPF_REG_1, BPF_REG_8);
 	alu(c, BPF_RSH, BPF_REG_1, 32);
