@@ -374,12 +374,15 @@ static void count_node(struct call_tree *t, uint32_t i, struct call_cost *to)
 /* A sample counts once for each function of its stack. What was folded is its caller. */
 static int fill_function_columns(struct call_tree *t, const struct incident *in)
 {
-	uint32_t *seen = calloc((size_t)t->stacks.texts.n + 1, sizeof(*seen)), i, at;
+	uint32_t *seen, i, at;
+	float *columns = NULL;
 
-	free(t->function_columns);
-	t->function_columns = calloc((size_t)t->stacks.texts.n * t->ncolumns + 1,
-				     sizeof(*t->function_columns));
-	for (i = 0; seen && t->function_columns && i < in->nsamples; i++) {
+	if (t->function_columns)
+		return 0;
+	seen = calloc((size_t)t->stacks.texts.n + 1, sizeof(*seen));
+	if (seen)
+		columns = calloc((size_t)t->stacks.texts.n * t->ncolumns + 1, sizeof(*columns));
+	for (i = 0; columns && i < in->nsamples; i++) {
 		for (at = t->stacks.of_sample[i]; at != CALL_NONE; at = t->nodes[at].parent) {
 			uint32_t text = t->stacks.nodes[at].text;
 
@@ -387,11 +390,12 @@ static int fill_function_columns(struct call_tree *t, const struct incident *in)
 				continue;
 			seen[text] = i + 1;
 			put_in_columns(t, in, &in->samples[i], (double)in->samples[i].weight,
-				       t->function_columns + (size_t)text * t->ncolumns);
+				       columns + (size_t)text * t->ncolumns);
 		}
 	}
 	free(seen);
-	return seen && t->function_columns ? 0 : ERR_MEMORY;
+	t->function_columns = columns;
+	return columns ? 0 : ERR_MEMORY;
 }
 
 int call_functions(struct call_tree *t, const struct incident *in, bool by_inclusive,

@@ -79,7 +79,7 @@ struct call_function {
 
 /*
  * By exclusive cost, or by_inclusive, the most expensive first; free() the result. ERR_MEMORY.
- * Replaces t->function_columns.
+ * Their columns are the tree's.
  */
 int call_functions(struct call_tree *t, const struct incident *in, bool by_inclusive,
 		   struct call_function **out, uint32_t *n, struct err *err);
