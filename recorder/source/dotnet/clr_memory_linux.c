@@ -2,11 +2,10 @@
 
 #include "base/pool.h"
 #include "source/dotnet/clr_code.h"
+#include "source/host/maps.h"
 #include "source/host/proc_pid_linux.h"
 #include "symbol/symbol_open.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,24 +50,22 @@ static size_t read_memory(void *ctx, uint64_t address, void *to, size_t n)
 	return proc_pid_memory(p->pid, address, to, n);
 }
 
-/* The runtime is a library, or in the program itself: START-END RIGHTS 00000000 DEV INO PATH. */
+/* The runtime is a library, or in the program itself: the mapping of its file's begin. */
 static void look_for_runtime(struct program *p, const struct managed_memory *memory)
 {
 	struct buf text = {0};
-	char exe[4096], *line, *end, *path;
+	char exe[4096], *line, *end;
 	bool known = proc_pid_exe(p->pid, exe, sizeof(exe)) &&
 		     proc_pid_load(p->pid, "maps", MAPS_BYTES_MAX, &text) && text.len;
-	uint64_t start, pgoff;
+	struct maps_line l;
 
 	for (line = text.data; known && !p->code.ranges && (end = strchr(line, '\n')) != NULL;
 	     line = end + 1) {
 		*end = '\0';
-		path = strchr(line, '/');
-		if (!path || sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &pgoff) != 2 ||
-		    pgoff)
+		if (!maps_line_read(line, &l) || l.path[0] != '/' || l.pgoff)
 			continue;
-		if (strcmp(path, exe) == 0 || strcmp(os_base_name(path), RUNTIME) == 0)
-			clr_code_open(&p->code, memory, start);
+		if (strcmp(l.path, exe) == 0 || strcmp(os_base_name(l.path), RUNTIME) == 0)
+			clr_code_open(&p->code, memory, l.start);
 	}
 	buf_free(&text);
 }

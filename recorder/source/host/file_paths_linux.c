@@ -163,22 +163,20 @@ static void look_by_number(struct file_path *f, int mount)
 
 static void look_by_numbers(struct file_path *files, uint32_t n)
 {
-	dev_t dev = 0;
-	int mount = -1;
-	uint32_t i;
+	uint32_t i, k;
+	int mount;
 
 	for (i = 0; i < n; i++) {
-		if (i == 0 || files[i].dev != dev) {
-			if (mount >= 0)
-				close(mount);
-			dev = files[i].dev;
-			mount = open_mount(dev);
-		}
-		if (mount >= 0 && files[i].ino <= UINT32_MAX)
-			look_by_number(&files[i], mount);
-	}
-	if (mount >= 0)
+		for (k = 0; files[k].dev != files[i].dev; k++)
+			;
+		mount = k == i ? open_mount(files[i].dev) : -1;       /* once for each of them */
+		if (mount < 0)
+			continue;
+		for (k = i; k < n; k++)
+			if (files[k].dev == files[i].dev && files[k].ino <= UINT32_MAX)
+				look_by_number(&files[k], mount);
 		close(mount);
+	}
 }
 
 static void look_in_process(uint32_t pid, struct file_path *files, uint32_t n)
