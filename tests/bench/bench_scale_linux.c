@@ -44,20 +44,6 @@ typedef bool run_is_over(void *ctx, struct buf *why);
 static const char *dir = ".";
 static bool json;
 
-static int by_size(const void *one, const void *two)
-{
-	double a = *(const double *)one, c = *(const double *)two;
-
-	return a < c ? -1 : a > c;
-}
-
-/* Sorts them. */
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_size);
-	return values[n / 2];
-}
-
 /* Of /bin/sh, in a group of its own; it ends with this program. */
 static pid_t start_command(const char *command)
 {
@@ -392,8 +378,8 @@ static int measure(unsigned ncpus, unsigned freq_hz, double goal_pct, double *ba
 	rc = run_cpus(&many, fed, &result, err);
 	if (rc)
 		return rc;
-	pct = median(b.slices, b.nslices);
-	latency_ms = median(b.latencies_ms, b.nseen);
+	pct = row_median(b.slices, b.nslices);
+	latency_ms = row_median(b.latencies_ms, b.nseen);
 	us = pct / 100 * 1e6 / ncpus / freq_hz;
 	*base_us = *base_us > 0 ? *base_us : us;
 	beyond_mb = (double)(b.rss - b.pool_bytes) / 1e6;

@@ -31,20 +31,6 @@ enum { PROCESSES = 1000, MAPPINGS = 50, RUNS = 5 };
 static pid_t pids[PROCESSES];
 static double wall_ms[RUNS], cpu_ms[RUNS], later_ms[RUNS], proc_ms[RUNS], beyond_ms[RUNS];
 
-static int by_size(const void *one, const void *two)
-{
-	double a = *(const double *)one, c = *(const double *)two;
-
-	return a < c ? -1 : a > c;
-}
-
-/* Sorts them. */
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_size);
-	return values[n / 2];
-}
-
 /* /proc/PATH. returns  its lines */
 static unsigned read_file(const char *path)
 {
@@ -213,12 +199,12 @@ static int bench(const char *recorder, const char *dir, bool json, struct err *e
 	row_open(&r, json, "start");
 	row_num(&r, "processes", PROCESSES);
 	row_num(&r, "mappings", PROCESSES * MAPPINGS);
-	row_most(&r, "recording_ms", median(wall_ms, RUNS), 150);
+	row_most(&r, "recording_ms", row_median(wall_ms, RUNS), 150);
 	row_num(&r, "spread_ms", wall_ms[RUNS - 1] - wall_ms[0]);
-	row_num(&r, "cpu_ms", median(cpu_ms, RUNS));
-	row_num(&r, "proc_cpu_ms", median(proc_ms, RUNS));
-	row_most(&r, "beyond_proc_cpu_ms", median(beyond_ms, RUNS), 20);
-	row_num(&r, "later_cpu_ms", median(later_ms, RUNS));
+	row_num(&r, "cpu_ms", row_median(cpu_ms, RUNS));
+	row_num(&r, "proc_cpu_ms", row_median(proc_ms, RUNS));
+	row_most(&r, "beyond_proc_cpu_ms", row_median(beyond_ms, RUNS), 20);
+	row_num(&r, "later_cpu_ms", row_median(later_ms, RUNS));
 	row_close(&r);
 	return 0;
 }

@@ -62,6 +62,19 @@ void row_least(struct row *r, const char *key, double value, double least)
 	put_goal(r, key, ">=", least, value >= least);
 }
 
+static int by_size(const void *one, const void *two)
+{
+	double a = *(const double *)one, c = *(const double *)two;
+
+	return a < c ? -1 : a > c;
+}
+
+double row_median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), by_size);
+	return values[n / 2];
+}
+
 void row_close(struct row *r)
 {
 	json_close(&r->json, '}');

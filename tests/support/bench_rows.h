@@ -22,4 +22,6 @@ void row_num(struct row *r, const char *key, double value);
  */
 void row_most(struct row *r, const char *key, double value, double most);
 void row_least(struct row *r, const char *key, double value, double least);
+/* Of n values, which it sorts. */
+double row_median(double *values, size_t n);
 void row_close(struct row *r);               /* prints it */
