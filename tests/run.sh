@@ -37,8 +37,9 @@
 # A line ends in the time that a program took and the CPU time of its processes (without Wine's
 # server): a large difference is waiting.
 #
-# Last lines, of many programs: the ten that took longest; "N programs were run again" if any were;
-# "N passed, N failed, N skipped". Exit: 1 if any failed or none passed.
+# Last lines, of many programs: the ten that took longest; the tests that failed, below "failed:";
+# "N programs were run again" if any were; "N passed, N failed, N skipped". Exit: 1 if any failed or
+# none passed.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -174,8 +175,22 @@ run_one()
 		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" \
 		"$passed" "$failed" "$skipped" "$seconds" "$cpu" "${verdict:+: $verdict}"
 	[ -z "$skips" ] || sed 's/^/       /' <<<"$skips"
-	[ "$failed" = 0 ] || show_log "$log"
+	if [ "$failed" != 0 ]; then
+		show_log "$log"
+		{ echo "$name${verdict:+: $verdict}"; failures "$log"; } >>"$WORK/failed"
+	fi
 	rm -f "$log"
+}
+
+# The tests that failed, with what cmocka or a script says of each.
+failures() # LOG
+{
+	tr -d '\r' <"$1" | awk '
+		/^\[  ERROR   \]|^\[   LINE   \]/ { print "    " $0 }
+		/^\[  FAILED  \]/ && !seen[$NF]++ { print "  " $NF }
+		/^not ok / { print "  " $0; more = 10; next }
+		/^ / && more-- > 0 { print "  " $0; next }
+		{ more = 0 }' | head -n 60
 }
 
 # Print everything that a program printed.
@@ -285,6 +300,7 @@ fi
 		printf "all in %d s: programs that took %d s and %d s of CPU\n", wall, s, cpu }' \
 		"$WORK/totals"
 }
+[ ! -e "$WORK/failed" ] || { echo 'failed:'; sed 's/^/  /' "$WORK/failed"; }
 [ ! -e "$WORK/again.1" ] || echo "$(wc -l <"$WORK/again.1") programs were run again"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
