@@ -63,17 +63,36 @@ static void report_memory(struct engine *e, enum memory_move move, uint64_t befo
 	own_event_say(e, move == MEMORY_UP ? LOG_INFO : LOG_WARN, OWN_MEMORY, text);
 }
 
+static struct memory_share held_now(struct engine *e)
+{
+	struct memory_share held = {0};
+	struct source_status status;
+	struct symbols_use symbols;
+	struct ring_use use;
+	uint32_t i;
+
+	ring_use(e->ring, &use);
+	symbols_use(e->symbols, &symbols);
+	held.ring_bytes = use.bytes;
+	held.symbol_bytes = symbols.cache_bytes;
+	for (i = 0; i < e->feed.n; i++)
+		if (e->feed.sources[i].ops->set_memory &&
+		    feed_status(&e->feed.sources[i], &status))
+			held.table_bytes += status.table_bytes;
+	return held;
+}
+
 static void look_at_memory(struct engine *e)
 {
+	struct memory_share held;
 	enum memory_move move;
 	uint64_t cpu_ns, rss_bytes;
-	struct ring_use use;
 
 	if (!e->merge.memory.max_bytes)
 		return;
 	os_self_usage(&cpu_ns, &rss_bytes);
-	ring_use(e->ring, &use);
-	move = memory_budget_feed(&e->merge.memory, os_now_ns(), rss_bytes, use.bytes);
+	held = held_now(e);
+	move = memory_budget_feed(&e->merge.memory, os_now_ns(), rss_bytes, &held);
 	if (move == MEMORY_STAYS)
 		return;
 	if (move != MEMORY_TRIM)
@@ -82,7 +101,7 @@ static void look_at_memory(struct engine *e)
 		tables_sweep(e, true);
 	if (move != MEMORY_UP)
 		os_give_memory_back();
-	report_memory(e, move, use.bytes);
+	report_memory(e, move, held.ring_bytes);
 }
 
 /* ---- sampling ------------------------------------------------------------------------------- */

@@ -49,10 +49,16 @@ void memory_budget_init(struct memory_budget *m, uint64_t max_bytes,
 	m->asked = m->now = *asked;
 }
 
-static bool halve_caches(struct memory_share *now)
+/* Of what they hold: half of what they may hold can be more than that. */
+static uint64_t half(uint64_t may_bytes, uint64_t held_bytes, uint64_t least_bytes)
 {
-	uint64_t tables = larger(now->table_bytes / 2, MEMORY_LEAST_TABLE_BYTES);
-	uint64_t symbols = larger(now->symbol_bytes / 2, MEMORY_LEAST_SYMBOL_BYTES);
+	return larger(smaller(may_bytes, held_bytes) / 2, least_bytes);
+}
+
+static bool halve_caches(struct memory_share *now, const struct memory_share *held)
+{
+	uint64_t tables = half(now->table_bytes, held->table_bytes, MEMORY_LEAST_TABLE_BYTES);
+	uint64_t symbols = half(now->symbol_bytes, held->symbol_bytes, MEMORY_LEAST_SYMBOL_BYTES);
 
 	if (tables >= now->table_bytes && symbols >= now->symbol_bytes)
 		return false;
@@ -61,23 +67,25 @@ static bool halve_caches(struct memory_share *now)
 	return true;
 }
 
-static enum memory_move step_down(struct memory_budget *m, uint64_t now_ns, uint64_t over,
-			     uint64_t ring_bytes)
+static enum memory_move step_down(struct memory_budget *m, uint64_t now_ns,
+				  const struct memory_share *held)
 {
+	uint64_t high = m->max_bytes - m->max_bytes / 16;
+	uint64_t over = m->rss_bytes > high ? m->rss_bytes - high : 0;
 	uint64_t least = larger(m->asked.ring_bytes / 4, LEAST_RING_BYTES), to;
 
 	m->calm_ns = 0;
-	if (now_ns < m->next_ns)
+	if (now_ns < m->next_ns && m->rss_bytes <= m->max_bytes)
 		return MEMORY_STAYS;
 	m->next_ns = now_ns + STEP_NS;
-	if (!m->trimmed_ns || now_ns - m->trimmed_ns >= TRIM_AGAIN_NS) {
+	if (!m->trimmed_ns || (over && now_ns - m->trimmed_ns >= TRIM_AGAIN_NS)) {
 		m->trimmed_ns = now_ns;
 		return MEMORY_TRIM;
 	}
-	if (halve_caches(&m->now))
+	if (halve_caches(&m->now, held))
 		return MEMORY_CACHES;
-	to = ring_bytes > over + least ? ring_bytes - over : least;
-	if (to >= m->now.ring_bytes)
+	to = held->ring_bytes > over + least ? held->ring_bytes - over : least;
+	if (!over || to >= m->now.ring_bytes)
 		return MEMORY_STAYS;
 	m->now.ring_bytes = to;
 	return MEMORY_RING;
@@ -104,17 +112,16 @@ static enum memory_move step_up(struct memory_budget *m)
 }
 
 enum memory_move memory_budget_feed(struct memory_budget *m, uint64_t now_ns, uint64_t rss_bytes,
-				    uint64_t ring_bytes)
+				    const struct memory_share *held)
 {
 	uint64_t passed_ns = m->last_ns && now_ns > m->last_ns ? now_ns - m->last_ns : 0;
-	uint64_t high = m->max_bytes - m->max_bytes / 16;
 
 	m->last_ns = now_ns;
 	m->rss_bytes = rss_bytes;
 	if (!m->max_bytes)
 		return MEMORY_STAYS;
-	if (rss_bytes > high)
-		return step_down(m, now_ns, rss_bytes - high, ring_bytes);
+	if (rss_bytes > m->max_bytes - m->max_bytes / 8)
+		return step_down(m, now_ns, held);
 	m->trimmed_ns = 0;
 	m->calm_ns = rss_bytes < m->max_bytes - m->max_bytes / 4 ? m->calm_ns + passed_ns : 0;
 	return m->calm_ns > CALM_NS ? step_up(m) : MEMORY_STAYS;

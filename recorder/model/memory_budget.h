@@ -6,12 +6,12 @@
  * kernel's rings of perf events are not in it: 4.5 MB for each CPU, with a higher --freq up to
  * 16.5.
  *
- * Readings come once a second or so; time is theirs, nothing here reads a clock. Over 15/16 of the
- * limit a step is taken, and the next one not before two seconds later, when that one shows: memory
- * that the heap keeps is returned; caches (unwind tables, symbols), which can be read again, go to
- * half down to their least; then the ring gives up as much as is over, and in any case keeps a
- * quarter. After a minute below 3/4 a step is taken back: an eighth of what was shared out. No
- * memory, no locks: a value.
+ * Readings come once a second or so; time is theirs, nothing here reads a clock. Over 7/8 of the
+ * limit a step is taken, and the next one not before two seconds later, when that one shows, or at
+ * once over the limit itself: memory that the heap keeps is returned; caches (unwind tables,
+ * symbols), which can be read again, go to half of what they hold down to their least; then, over
+ * 15/16, the ring gives up as much as is over, and in any case keeps a quarter. After a minute
+ * below 3/4 a step is taken back: an eighth of what was shared out. No memory, no locks: a value.
  */
 #pragma once
 
@@ -62,9 +62,12 @@ struct memory_budget {
 void memory_budget_init(struct memory_budget *m, uint64_t max_bytes,
 			const struct memory_share *asked);
 
-/* ring_bytes: held now. A move is in m->now on return; the caller must do MEMORY_TRIM. */
+/*
+ * held: now, of the ring and the caches. A move is in m->now on return; the caller must do
+ * MEMORY_TRIM.
+ */
 enum memory_move memory_budget_feed(struct memory_budget *m, uint64_t now_ns, uint64_t rss_bytes,
-				    uint64_t ring_bytes);
+				    const struct memory_share *held);
 
 /* History had to go: what fills the tables is to get less of the ring, see struct segment_quota. */
 static inline bool memory_budget_is_tight(const struct memory_budget *m)
