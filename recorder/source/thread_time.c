@@ -551,8 +551,12 @@ void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 	struct timed_thread *thread = find_thread(t, tid);
 	struct thread_time_piece piece = cpu_piece(now_ns, tid, frames, nframes, quality);
 
-	if (!thread || thread->state != STATE_ON)
+	if (!thread)
 		return;
+	/* Its last switch is missing: how it got here is not known, but this thread runs. */
+	if (thread->state != STATE_ON)
+		add_time(thread, TIME_UNKNOWN, now_ns);
+	thread->state = STATE_ON;
 	flush_sums_over(t, thread, now_ns, 0, false);
 	if (now_ns > thread->mark_ns) {
 		piece.ns = now_ns - thread->mark_ns;

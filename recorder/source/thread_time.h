@@ -146,7 +146,8 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 /*
  * An event of a thread, which may be a boundary: what it did before is reported now, and no later
  * time is reported together with it. So requests get their own times, exactly. It has the stack of
- * the event; none = that is not known.
+ * the event; none = that is not known. A thread with an event runs: where its last switch says
+ * otherwise, one was lost, and the time since then is UNKNOWN.
  */
 void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 		      const struct frame_ref *frames, uint32_t nframes, uint8_t quality);

@@ -327,6 +327,24 @@ TEST(no_time_is_told_together_with_that_before_an_event)
 	assert_int_equal(object.refs, 0);
 }
 
+/* Else what it did in one request would be told in the next. */
+TEST(an_event_after_a_lost_switch_tells_what_was_before_too)
+{
+	struct thread_time *t = begin();
+
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 104 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 104 * MS, 7, OUT_PREEMPTED);          /* 4 of CPU; it comes back */
+	thread_time_mark(t, 110 * MS, 7, b, 1, 1);
+	assert_string_equal(told, "7 cpu 4 1\n7 unknown 6 -\n");
+	thread_time_mark(t, 112 * MS, 7, b, 1, 1);
+	assert_string_equal(told, "7 cpu 4 1\n7 unknown 6 -\n7 cpu 2 3\n");
+	thread_time_unseen(t, 7);
+	thread_time_mark(t, 113 * MS, 7, b, 1, 1);
+	assert_string_equal(told, "7 cpu 4 1\n7 unknown 6 -\n7 cpu 2 3\n7 unknown 1 -\n");
+	thread_time_free(t);
+}
+
 TEST(a_rest_is_never_told_with_the_stack_of_another_kind)
 {
 	struct thread_time *t = begin();
@@ -613,6 +631,7 @@ int main(void)
 		cmocka_unit_test(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end),
 		cmocka_unit_test(small_times_are_told_with_the_next_of_their_kind),
 		cmocka_unit_test(no_time_is_told_together_with_that_before_an_event),
+		cmocka_unit_test(an_event_after_a_lost_switch_tells_what_was_before_too),
 		cmocka_unit_test(a_rest_is_never_told_with_the_stack_of_another_kind),
 		cmocka_unit_test(totals_are_exact_however_often_it_switches),
 		cmocka_unit_test(a_wait_has_the_stack_of_who_ended_it),
