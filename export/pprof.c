@@ -19,6 +19,8 @@
 #include "export/names.h"
 #include "export/profile.h"
 
+#include "base/varint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,20 +56,20 @@ static void put_label(struct profile *p, const char *key, const char *text, uint
 	proto_put_part(&p->part, 3, &p->inner);
 }
 
-static void put_labels(struct profile *p, const struct export_options *opt, const struct sum *s)
+static void make_labels(struct profile *p, const struct export_options *opt, uint32_t thread)
 {
 	const struct incident *in = p->in;
 	struct home home;
 	struct who who;
 	unsigned key;
 
-	who_of(in, s->thread, &who);
+	who_of(in, thread, &who);
 	home_read(who.home, &home);
 	put_label(p, "process", who.process, 0);
 	put_label(p, "thread", who.thread, 0);
-	if (in->nparts && s->thread != THREAD_NONE)
+	if (in->nparts && thread != THREAD_NONE)
 		put_label(p, "incident",
-			  in->parts[in->processes[in->threads[s->thread].process].part], 0);
+			  in->parts[in->processes[in->threads[thread].process].part], 0);
 	for (key = 0; key < HOME_KEYS; key++)
 		if (*home.of[key])
 			put_label(p, home_key_text(key), home.of[key], 0);
@@ -77,48 +79,87 @@ static void put_labels(struct profile *p, const struct export_options *opt, cons
 	}
 }
 
+struct putting {
+	struct profile *p;
+	const struct export_options *opt;
+	double times;                        /* factor of values; < 0 for the base of a diff */
+	struct path path;                    /* of the sample at hand, and: */
+	struct buf ids;
+	struct buf labels;                   /* of all threads, as they were put the first time */
+	struct labels_of {
+		uint32_t from, n;            /* n 0: not put yet */
+	} *of;                               /* the last one is THREAD_NONE's */
+};
+
+static void put_labels(struct putting *to, uint32_t thread)
+{
+	struct profile *p = to->p;
+	struct labels_of *l = &to->of[thread == THREAD_NONE ? p->in->nthreads : thread];
+	size_t start = p->part.len;
+
+	if (l->n) {
+		buf_put(&p->part, to->labels.data + l->from, l->n);
+		return;
+	}
+	make_labels(p, to->opt, thread);
+	if (p->part.failed)
+		return;
+	l->from = (uint32_t)to->labels.len;
+	l->n = (uint32_t)(p->part.len - start);
+	buf_put(&to->labels, p->part.data + start, l->n);
+	if (to->labels.failed)
+		p->failed = to->labels.failed;
+}
+
 /* Negative values are two's complement, ten bytes as a varint. */
 static uint64_t scale_value(double times, uint64_t v)
 {
 	return times < 0 ? 0 - (uint64_t)((double)v * -times + 0.5) : v;
 }
 
-/* times: factor of values; < 0 for the base of a diff. */
-static void put_sample(struct profile *p, const struct export_options *opt, const struct sum *s,
-		       const struct path *path, double times)
+static void put_sample(struct putting *to, const struct sum *s)
 {
-	struct buf ids = {0}, values = {0};
+	char bytes[2 * VARINT_MAX_BYTES + 1];
+	struct buf values = {.data = bytes, .cap = sizeof(bytes)};
+	struct profile *p = to->p;
 
-	profile_put_locations(p, s, path, &ids);
+	buf_reset(&to->ids);
+	profile_put_locations(p, s, &to->path, &to->ids);
 	buf_reset(&p->part);
-	proto_put_part(&p->part, 1, &ids);
-	if (!opt->part)
-		proto_put_varint(&values, scale_value(times, s->count));
-	proto_put_varint(&values, scale_value(times, s->time_ns));
+	proto_put_part(&p->part, 1, &to->ids);
+	if (!to->opt->part)
+		proto_put_varint(&values, scale_value(to->times, s->count));
+	proto_put_varint(&values, scale_value(to->times, s->time_ns));
 	proto_put_part(&p->part, 2, &values);
-	if (times < 0)
+	if (to->times < 0)
 		put_label(p, "pprof::base", "true", 0);
-	if (!opt->part)
-		put_labels(p, opt, s);
+	if (!to->opt->part)
+		put_labels(to, s->thread);
 	proto_put_part(&p->tables, 2, &p->part);
-	buf_free(&ids);
-	buf_free(&values);
 }
 
 static int put_samples(struct profile *p, const struct incident *in,
-		       const struct export_options *opt, double times, struct err *err)
+		       const struct export_options *opt, double times, struct out *out,
+		       struct err *err)
 {
+	struct putting to = {.p = p, .opt = opt, .times = times};
 	struct sums sums = {0};
-	struct path path = {0};
 	uint32_t i, last;
 	int rc = sums_make(&sums, in, opt, opt->part ? SUMS_BY_PROCESS : SUMS_BY_THREAD, err);
 
+	to.of = calloc((size_t)in->nthreads + 1, sizeof(*to.of));
+	if (!rc && !to.of)
+		rc = err_memory(err, "while writing a profile");
 	for (i = sums_first(&sums, opt->part, &last); i < last && !rc && !p->failed; i++) {
-		p->failed = path_make(&path, p->in, sums.items[i].stack);
+		p->failed = path_make(&to.path, p->in, sums.items[i].stack);
 		if (!p->failed)
-			put_sample(p, opt, &sums.items[i], &path, times);
+			put_sample(&to, &sums.items[i]);
+		out_drain(out, &p->tables, false);
 	}
-	path_free(&path);
+	path_free(&to.path);
+	buf_free(&to.ids);
+	buf_free(&to.labels);
+	free(to.of);
 	sums_free(&sums);
 	return rc;
 }
@@ -190,7 +231,7 @@ static void put_main_mapping(struct profile *p)
 
 /* Write one incident, or both sides of a diff. */
 static int put_sides(struct profile *p, const struct diff *d, const struct export_options *opt,
-		     struct err *err)
+		     struct out *out, struct err *err)
 {
 	struct incident base = d->in, test = d->in;
 	int rc;
@@ -198,12 +239,12 @@ static int put_sides(struct profile *p, const struct diff *d, const struct expor
 	base.nsamples = d->nbase;
 	test.samples += d->nbase;
 	test.nsamples -= d->nbase;
-	rc = put_samples(p, &base, opt, -d->factor, err);
-	return rc ? rc : put_samples(p, &test, opt, 1, err);
+	rc = put_samples(p, &base, opt, -d->factor, out, err);
+	return rc ? rc : put_samples(p, &test, opt, 1, out, err);
 }
 
 static int make_profile(struct profile *p, const struct diff *d, const struct export_options *opt,
-			struct err *err)
+			struct out *out, struct err *err)
 {
 	struct buf notes = {0};
 	int rc;
@@ -216,7 +257,7 @@ static int make_profile(struct profile *p, const struct diff *d, const struct ex
 	put_comments(p, &notes);
 	buf_free(&notes);
 	put_main_mapping(p);
-	rc = d ? put_sides(p, d, opt, err) : put_samples(p, p->in, opt, 1, err);
+	rc = d ? put_sides(p, d, opt, out, err) : put_samples(p, p->in, opt, 1, out, err);
 	if (rc)
 		return rc;
 	profile_put_strings(p);
@@ -232,11 +273,11 @@ static int write_profile(const struct incident *in, const struct diff *d,
 	int rc = profile_begin(&p, in, &fields, err);
 
 	if (!rc)
-		rc = make_profile(&p, d, opt, err);
-	if (!rc)
 		rc = out_pack(out, err);
 	if (!rc)
-		out_put(out, p.tables.data, p.tables.len);
+		rc = make_profile(&p, d, opt, out, err);
+	if (!rc)
+		out_drain(out, &p.tables, true);
 	profile_free(&p);
 	return rc;
 }

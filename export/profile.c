@@ -158,7 +158,7 @@ static uint32_t put_function(struct profile *p, const char *name, size_t n, cons
 static uint32_t function_of(struct profile *p, uint32_t frame)
 {
 	const struct incident_frame *f = &p->in->frames[frame];
-	uint32_t *id = &p->function_of_frame[frame];
+	uint32_t *id = &p->function_of_frame[p->twins[frame]];
 	struct buf name = {0};
 
 	if (*id)
@@ -230,14 +230,18 @@ static uint32_t mark_location(struct profile *p, const char *name)
 void profile_put_locations(struct profile *p, const struct sum *s, const struct path *path,
 			   struct buf *ids)
 {
+	uint8_t *at = (uint8_t *)buf_reserve(ids, (size_t)path->n * VARINT_MAX_BYTES);
+	uint8_t *start = at;
 	uint32_t i, first = 0;
 
-	for (i = 0; i < path->n; i++) {
+	for (i = 0; at && i < path->n; i++) {
 		if (i + 1 < path->n && (p->in->frames[path->frames[i]].flags & FRAME_INLINED))
 			continue;
-		proto_put_varint(ids, location_of(p, path->frames + first, i + 1 - first));
+		at += varint_put(at, location_of(p, path->frames + first, i + 1 - first));
 		first = i + 1;
 	}
+	if (at)
+		buf_advance(ids, (size_t)(at - start));
 	if (s->mark)
 		proto_put_varint(ids, mark_location(p, s->mark));
 	else if (!path->n)
@@ -251,11 +255,12 @@ int profile_begin(struct profile *p, const struct incident *in, const struct pro
 {
 	*p = (struct profile){
 		.in = in, .fields = fields,
+		.twins = incident_frame_twins(in),
 		.function_of_frame = calloc((size_t)in->nframes + 1, sizeof(uint32_t)),
 		.location_of_frame = calloc((size_t)in->nframes + 1, sizeof(uint32_t)),
 		.mapping_of_module = calloc((size_t)in->nmodules + 1, sizeof(uint32_t)),
 	};
-	if (!p->function_of_frame || !p->location_of_frame || !p->mapping_of_module)
+	if (!p->twins || !p->function_of_frame || !p->location_of_frame || !p->mapping_of_module)
 		return err_memory(err, "while writing a profile");
 	profile_text(p, "");
 	return 0;
@@ -279,6 +284,7 @@ void profile_free(struct profile *p)
 	text_table_free(&p->strings);
 	text_table_free(&p->functions);
 	text_table_free(&p->locations);
+	free(p->twins);
 	free(p->function_of_frame);
 	free(p->location_of_frame);
 	free(p->mapping_of_module);

@@ -34,7 +34,8 @@ struct profile {
 	struct text_table strings;
 	struct text_table functions;         /* struct function_key of each */
 	struct text_table locations;         /* frames, leaf first, or a mark's name */
-	uint32_t *function_of_frame;         /* ids; 0 = not written */
+	uint32_t *twins;                     /* incident_frame_twins() */
+	uint32_t *function_of_frame;         /* ids of them; 0 = not written */
 	uint32_t *location_of_frame;         /* the same, without functions inlined into it */
 	uint32_t *mapping_of_module;
 	uint32_t nmappings;

@@ -22,11 +22,6 @@ enum {
 	EVENTS_MAX = 20000,                  /* around the trigger; collections not counted */
 };
 
-struct pair {
-	uint32_t node;
-	uint64_t weight;
-};
-
 struct data {
 	const struct incident *in;
 	const struct export_options *opt;
@@ -37,8 +32,8 @@ struct data {
 	uint32_t *small;                     /* number of the "(small)" below a kept node */
 	struct stack_tree_node *nodes;       /* those of the file */
 	uint32_t nkept, nsmall, nsummed;
-	uint32_t *first;                     /* of each bucket in pairs; one more */
-	struct pair *pairs;
+	uint32_t *first;                     /* of each bucket in samples; one more */
+	uint32_t *samples;                   /* by bucket, then by node in the file */
 	struct json json;
 	struct buf scratch;
 };
@@ -105,51 +100,51 @@ static uint32_t bucket_of(const struct data *d, uint64_t time_ns)
 	return at >= d->buckets ? d->buckets - 1 : (uint32_t)at;
 }
 
-static int by_node(const void *left, const void *right)
+static uint32_t node_of(const struct data *d, uint32_t sample)
 {
-	const struct pair *a = left, *b = right;
-
-	return compare_u64(a->node, b->node);
+	return d->to[d->tree.of_sample[sample]];
 }
 
-/* Count, lay out, fill, sort. While filling, first[b + 1] is where bucket b's next pair goes. */
-static void fill_buckets(struct data *d)
+/*
+ * The samples in the order of their nodes in the file: count, lay out, fill. While filling, at[n +
+ * 1] is where node n's next sample goes.
+ */
+static int order_by_node(const struct data *d, uint32_t *order)
 {
-	const struct incident *in = d->in;
-	uint32_t i;
+	uint32_t nnodes = d->nkept + d->nsmall, i;
+	uint32_t *at = calloc((size_t)nnodes + 2, sizeof(*at));
 
-	for (i = 0; i < in->nsamples; i++) {
+	if (!at)
+		return ERR_MEMORY;
+	for (i = 0; i < d->in->nsamples; i++)
 		if (d->tree.of_sample[i] != STACK_TREE_NONE)
-			d->first[bucket_of(d, in->samples[i].time_ns) + 2]++;
-	}
+			at[node_of(d, i) + 2]++;
+	for (i = 2; i < nnodes + 1; i++)
+		at[i] += at[i - 1];
+	for (i = 0; i < d->in->nsamples; i++)
+		if (d->tree.of_sample[i] != STACK_TREE_NONE)
+			order[at[node_of(d, i) + 1]++] = i;
+	free(at);
+	return 0;
+}
+
+/* The same with buckets, each of which so has its samples in the order of their nodes. */
+static int fill_buckets(struct data *d)
+{
+	uint32_t *order = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*order)), i;
+	int rc = order ? order_by_node(d, order) : ERR_MEMORY;
+
+	for (i = 0; !rc && i < d->tree.nsamples; i++)
+		d->first[bucket_of(d, d->in->samples[order[i]].time_ns) + 2]++;
 	for (i = 2; i < d->buckets + 2; i++)
 		d->first[i] += d->first[i - 1];
-	for (i = 0; i < in->nsamples; i++) {
-		struct pair *p;
+	for (i = 0; !rc && i < d->tree.nsamples; i++) {
+		uint32_t bucket = bucket_of(d, d->in->samples[order[i]].time_ns);
 
-		if (d->tree.of_sample[i] == STACK_TREE_NONE)
-			continue;
-		p = &d->pairs[d->first[bucket_of(d, in->samples[i].time_ns) + 1]++];
-		p->node = d->to[d->tree.of_sample[i]];
-		p->weight = export_weight(in, &in->samples[i]);
+		d->samples[d->first[bucket + 1]++] = order[i];
 	}
-	for (i = 0; i < d->buckets; i++)
-		qsort(d->pairs + d->first[i], d->first[i + 1] - d->first[i], sizeof(*d->pairs),
-		      by_node);
-}
-
-/* Merge pairs of one node; returns how many pairs are left. */
-static uint32_t merge_pairs(struct pair *pairs, uint32_t n)
-{
-	uint32_t i, left = 0;
-
-	for (i = 0; i < n; i++) {
-		if (left && pairs[left - 1].node == pairs[i].node)
-			pairs[left - 1].weight += pairs[i].weight;
-		else
-			pairs[left++] = pairs[i];
-	}
-	return left;
+	free(order);
+	return rc;
 }
 
 static int prepare(struct data *d, struct err *err)
@@ -168,16 +163,15 @@ static int prepare(struct data *d, struct err *err)
 	d->small = calloc(n, sizeof(*d->small));
 	d->nodes = calloc(2 * n, sizeof(*d->nodes));
 	d->first = calloc((size_t)d->buckets + 2, sizeof(*d->first));
-	d->pairs = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->pairs));
-	if (!d->weight || !d->to || !d->small || !d->nodes || !d->first || !d->pairs)
+	d->samples = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->samples));
+	if (!d->weight || !d->to || !d->small || !d->nodes || !d->first || !d->samples)
 		return err_memory(err, "while summing samples for the report");
 	for (i = 0; i < d->tree.nnodes; i++)
 		whole += d->weight[i];
 	stack_tree_add_up(&d->tree, d->weight);
 	number_nodes(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6
 							: 0);
-	fill_buckets(d);
-	return 0;
+	return fill_buckets(d) ? err_memory(err, "while summing samples for the report") : 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -220,22 +214,28 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 	json_close(j, ']');
 }
 
+/* Of each bucket: how many nodes it has, then each with the weight of its samples. */
 static void put_weights(struct data *d)
 {
 	struct json *j = &d->json;
-	uint32_t b, i, n;
+	uint32_t b, i, n, end;
 
 	json_key_open(j, "weights", '[');
 	for (b = 0; b < d->buckets; b++) {
-		struct pair *pairs = d->pairs + d->first[b];
-		uint32_t last = 0;
+		uint32_t last = 0, node;
+		uint64_t weight;
 
-		n = merge_pairs(pairs, d->first[b + 1] - d->first[b]);
+		end = d->first[b + 1];
+		for (i = d->first[b], n = 0; i < end; i++)
+			n += i == d->first[b] ||
+			     node_of(d, d->samples[i]) != node_of(d, d->samples[i - 1]);
 		json_uint(j, n);
-		for (i = 0; i < n; i++) {
-			json_uint(j, pairs[i].node - last);
-			json_uint(j, pairs[i].weight);
-			last = pairs[i].node;
+		for (i = d->first[b]; i < end; last = node) {
+			node = node_of(d, d->samples[i]);
+			for (weight = 0; i < end && node_of(d, d->samples[i]) == node; i++)
+				weight += export_weight(d->in, &d->in->samples[d->samples[i]]);
+			json_uint(j, node - last);
+			json_uint(j, weight);
 		}
 	}
 	json_close(j, ']');
@@ -452,7 +452,7 @@ int report_data(const struct incident *in, const struct export_options *opt, boo
 	free(d.small);
 	free(d.nodes);
 	free(d.first);
-	free(d.pairs);
+	free(d.samples);
 	buf_free(&d.scratch);
 	return rc;
 }

@@ -26,6 +26,7 @@ struct loading {
 	struct task_rows tasks;
 	struct row_walk modules;
 	struct indices processes, threads, modules_loaded, frames;
+	struct indices functions;            /* -> a frame of each */
 	struct buf damage;                   /* parts of the window that are missing */
 	struct err first_damage;
 	struct err lost_text, lost_name, lost_function;      /* why the first was lost, if any */
@@ -209,13 +210,27 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	return remember_index(l, &l->modules_loaded, id, *index, err);
 }
 
-/* Set the frame's function fields; they stay empty when they cannot be read. */
-static int load_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
+/*
+ * Set the frame's function fields; they stay empty when they cannot be read. *known: they are those
+ * of a frame that was loaded before.
+ */
+static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *known,
+			 struct err *err)
 {
 	const struct page_function *stored;
 	struct err why = {0};
-	int rc = page_cache_function(&l->pages, id, &stored, &why);
+	uint32_t like;
+	int rc;
 
+	*known = find_index(&l->functions, id, &like);
+	if (*known) {
+		f->function = l->in->frames[like].function;
+		f->raw_name = l->in->frames[like].raw_name;
+		f->function_module = l->in->frames[like].function_module;
+		f->function_offset = l->in->frames[like].function_offset;
+		return 0;
+	}
+	rc = page_cache_function(&l->pages, id, &stored, &why);
 	if (!rc && !stored)
 		rc = missing(l, "function", id, &why);
 	if (rc)
@@ -231,6 +246,8 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 {
 	struct incident_frame f = {0};
 	const struct page_frame *stored;
+	int64_t function_id;
+	bool known = false;
 	int rc;
 
 	if (find_index(&l->frames, id, index))
@@ -242,13 +259,17 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 		return rc;
 	f.offset = stored->offset;
 	f.flags = stored->flags;
+	function_id = stored->function_id;
 	rc = load_module(l, stored->module_id, &f.module, err);
-	if (!rc && stored->function_id)
-		rc = load_function(l, stored->function_id, &f, err);
+	if (!rc && function_id)
+		rc = load_function(l, function_id, &f, &known, err);
 	if (rc)
 		return rc;
-	*index = incident_add_frame(l->in, &f);
-	return remember_index(l, &l->frames, id, *index, err);
+	*index = known ? incident_add_known_frame(l->in, &f) : incident_add_frame(l->in, &f);
+	rc = remember_index(l, &l->frames, id, *index, err);
+	if (!rc && f.function && !known)
+		rc = remember_index(l, &l->functions, function_id, *index, err);
+	return rc;
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -430,6 +451,7 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 	indices_free(&l.threads);
 	indices_free(&l.modules_loaded);
 	indices_free(&l.frames);
+	indices_free(&l.functions);
 	page_cache_free(&l.pages);
 	buf_free(&l.damage);
 	free(l.indices);

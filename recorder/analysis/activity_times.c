@@ -251,13 +251,17 @@ static int find_gaps(struct measuring *m)
 
 int activities_measure(const struct incident *in, struct activities *a, struct err *err)
 {
-	struct measuring m = {in, a, calloc((size_t)in->nprocesses + 1, sizeof(bool))};
+	struct measuring m = {in, a, NULL};
 	uint32_t i;
-	int rc = m.timed ? 0 : ERR_MEMORY;
+	int rc;
 
 	free(a->gaps);
 	a->gaps = NULL;
 	a->ngaps = 0;
+	if (!a->n)
+		return 0;
+	m.timed = calloc((size_t)in->nprocesses + 1, sizeof(*m.timed));
+	rc = m.timed ? 0 : ERR_MEMORY;
 	if (!rc)
 		cut_at_waits(&m);
 	for (i = 0; !rc && i < in->nsamples; i++) {

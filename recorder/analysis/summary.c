@@ -1,11 +1,16 @@
 #include "analysis/summary.h"
 
+#include "base/ahead.h"
 #include "base/array.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Fewer samples are not worth starting a thread; of more, two trees at once take much memory. */
+#define AHEAD_MIN_SAMPLES 10000u
+#define AHEAD_MAX_SAMPLES 4000000u
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
@@ -288,17 +293,38 @@ void summary_by_inclusive(struct summary *s)
 	qsort(s->functions, s->nfunctions, sizeof(*s->functions), compare_inclusive);
 }
 
+/* Functions and stacks are two trees of the same samples: another thread makes that of stacks. */
+struct adding {
+	struct ahead_job job;
+	const struct incident *in;
+	unsigned streams;
+	bool addresses;
+	struct summary *out;
+	int rc;
+};
+
+static void run_add_stacks(struct ahead_job *job)
+{
+	struct adding *a = (struct adding *)job;
+
+	a->rc = add_stacks(a->in, a->streams, a->addresses, a->out);
+}
+
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err)
 {
-	unsigned streams = counted(in);
 	struct summary s = {0};
-	int rc = add_processes(in, streams, &s);
+	struct adding stacks = {{.run = run_add_stacks}, in, counted(in), addresses, &s, 0};
+	struct ahead ahead = {0};
+	int rc;
 
+	if (in->nsamples >= AHEAD_MIN_SAMPLES && in->nsamples <= AHEAD_MAX_SAMPLES)
+		ahead_begin(&ahead, "stacks", 1);
+	ahead_give(&ahead, &stacks.job);
+	rc = add_processes(in, stacks.streams, &s);
 	if (!rc)
-		rc = add_functions(in, streams, addresses, &s);
-	if (!rc)
-		rc = add_stacks(in, streams, addresses, &s);
-	if (rc) {
+		rc = add_functions(in, stacks.streams, addresses, &s);
+	ahead_end(&ahead);
+	if (rc || stacks.rc) {
 		summary_free(&s);
 		return err_memory(err, "while adding up an incident");
 	}

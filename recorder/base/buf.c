@@ -50,16 +50,23 @@ void buf_put_more(struct buf *b, const void *bytes, size_t n)
 	buf_advance(b, n);
 }
 
+/* Two digits at a time: exports put millions of numbers. */
 void buf_put_uint(struct buf *b, uint64_t v)
 {
-	char digits[20];
-	char *at = digits + sizeof(digits);
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+	char digits[20], *end = digits + sizeof(digits), *at = end;
 
-	do {
-		*--at = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	buf_put(b, at, (size_t)(digits + sizeof(digits) - at));
+	for (; v >= 100; v /= 100) {
+		*--at = pairs[v % 100 * 2 + 1];
+		*--at = pairs[v % 100 * 2];
+	}
+	*--at = (char)('0' + v % 10);
+	if (v >= 10)
+		*--at = (char)('0' + v / 10);
+	buf_put(b, at, (size_t)(end - at));
 }
 
 void buf_vprintf(struct buf *b, const char *format, va_list args)

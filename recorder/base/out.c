@@ -1,5 +1,6 @@
 #include "base/out.h"
 
+#include "base/ahead.h"
 #include "base/deflate.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -11,28 +12,47 @@
 #define FLUSH_BYTES ((size_t)256 * 1024)
 #define DIRECT_BYTES ((size_t)64 * 1024)     /* a put of this size is not copied */
 
+/* Another thread packs what is full while the writer goes on; a small output has none. */
+struct packing {
+	struct ahead_job job;
+	struct ahead ahead;
+	struct deflater *deflater;
+	bool begun, end;            /* end: nothing follows */
+	struct buf raw, packed;
+};
+
 struct out {
 	struct os_file *file;       /* NULL when it goes to memory */
 	struct buf *memory;
 	char *path;                 /* NULL for standard output, devices and memory */
 	struct buf tmp_path;
 	struct buf pending;
-	struct deflater *packer;    /* NULL: not packed */
-	struct buf packed;
+	struct packing *packing;    /* NULL: not packed */
 	void (*tell)(void *ctx);
 	void *tell_ctx;
 	uint64_t bytes;
 	struct err failure;
 };
 
+static void packing_free(struct packing *p)
+{
+	if (!p)
+		return;
+	if (p->begun)
+		ahead_end(&p->ahead);
+	deflater_free(p->deflater);
+	buf_free(&p->raw);
+	buf_free(&p->packed);
+	free(p);
+}
+
 static void out_free(struct out *out)
 {
 	if (!out)
 		return;
 	os_close(out->file);
+	packing_free(out->packing);
 	buf_free(&out->pending);
-	buf_free(&out->packed);
-	deflater_free(out->packer);
 	free(out->path);
 	buf_free(&out->tmp_path);
 	free(out);
@@ -173,10 +193,24 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 	return 0;
 }
 
+static void pack(struct ahead_job *job)
+{
+	struct packing *p = (struct packing *)job;
+
+	deflater_put(p->deflater, p->raw.data, p->raw.len, &p->packed);
+	if (p->end)
+		deflater_end(p->deflater, &p->packed);
+}
+
 int out_pack(struct out *out, struct err *err)
 {
-	out->packer = deflater_new(true);
-	return out->packer ? 0 : err_memory(err, "while packing the output");
+	struct packing *p = out->packing = calloc(1, sizeof(*p));
+
+	if (p) {
+		p->job.run = pack;
+		p->deflater = deflater_new(true);
+	}
+	return p && p->deflater ? 0 : err_memory(err, "while packing the output");
 }
 
 void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
@@ -185,38 +219,61 @@ void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
 	out->tell_ctx = ctx;
 }
 
-/* Send bytes on, packed or as they are; end: nothing follows. */
-static void send_on(struct out *out, const char *bytes, size_t n, bool end)
+static void send_on(struct out *out, const char *bytes, size_t n)
 {
-	if (!out->failure.code && out->packer) {
-		deflater_put(out->packer, bytes, n, &out->packed);
-		if (end)
-			deflater_end(out->packer, &out->packed);
-		buf_check(&out->packed, "the output", &out->failure);
-		bytes = out->packed.data;
-		n = out->packed.len;
-	}
 	if (!out->failure.code && n && out->file)
 		os_write(out->file, bytes, n, &out->failure);
 	else if (!out->failure.code && n)
 		buf_put(out->memory, bytes, n);
-	buf_reset(&out->packed);
 	if (out->tell)
 		out->tell(out->tell_ctx);
+}
+
+/* Wait for what was given to be packed, and send it on. */
+static void send_packed(struct out *out)
+{
+	struct packing *p = out->packing;
+
+	ahead_await(&p->ahead, &p->job);
+	if (!out->failure.code)
+		buf_check(&p->packed, "the output", &out->failure);
+	send_on(out, p->packed.data, p->packed.len);
+	buf_reset(&p->packed);
+}
+
+/* Give what is pending to be packed; end: nothing follows. */
+static void pack_pending(struct out *out, bool end)
+{
+	struct packing *p = out->packing;
+	struct buf full = out->pending;
+
+	if (!p->begun && !end)
+		ahead_begin(&p->ahead, "pack", 1);
+	p->begun |= !end;
+	send_packed(out);
+	out->pending = p->raw;
+	p->raw = full;
+	p->end = end;
+	ahead_give(&p->ahead, &p->job);
+	if (end)
+		send_packed(out);
 }
 
 static void flush(struct out *out, bool end)
 {
 	if (!out->failure.code && out->pending.failed)
 		buf_check(&out->pending, "the output", &out->failure);
-	send_on(out, out->pending.data, out->pending.len, end);
+	if (out->packing)
+		pack_pending(out, end);
+	else
+		send_on(out, out->pending.data, out->pending.len);
 	buf_reset(&out->pending);
 }
 
 /* Where bytes go first: those to be packed wait for the packer, others enter memory at once. */
 static struct buf *target(struct out *out)
 {
-	return out->memory && !out->packer ? out->memory : &out->pending;
+	return out->memory && !out->packing ? out->memory : &out->pending;
 }
 
 static void flush_if_full(struct out *out, const struct buf *to)
@@ -228,14 +285,20 @@ static void flush_if_full(struct out *out, const struct buf *to)
 void out_put(struct out *out, const void *bytes, size_t n)
 {
 	struct buf *to = target(out);
+	const char *at = bytes;
 
 	out->bytes += n;
-	if (to == &out->pending && n >= DIRECT_BYTES) {
+	if (to == &out->pending && n >= DIRECT_BYTES && !out->packing) {
 		flush(out, false);
-		send_on(out, bytes, n, false);
+		send_on(out, bytes, n);
 		return;
 	}
-	buf_put(to, bytes, n);
+	/* What is to be packed goes in pieces, each packed beside the making of the next. */
+	for (; out->packing && n > FLUSH_BYTES; n -= FLUSH_BYTES, at += FLUSH_BYTES) {
+		buf_put(to, at, FLUSH_BYTES);
+		flush_if_full(out, to);
+	}
+	buf_put(to, at, n);
 	flush_if_full(out, to);
 }
 

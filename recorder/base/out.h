@@ -17,7 +17,10 @@ struct out;
 int out_open(const char *path, bool force, struct out **out, struct err *err);
 /* Write into memory; the buf must outlive it. */
 int out_to_buf(struct buf *to, struct out **out, struct err *err);
-/* Call before the first byte: the output becomes one gzip file. 0 or ERR_MEMORY. */
+/*
+ * Call before the first byte: the output becomes one gzip file; another thread packs what is large,
+ * while more is put. 0 or ERR_MEMORY.
+ */
 int out_pack(struct out *out, struct err *err);
 /* Call tell() now and then while bytes are put. */
 void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx);

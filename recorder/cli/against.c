@@ -84,20 +84,34 @@ static uint64_t moment_before(const struct against *a, uint64_t from_ns, uint64_
 	}
 }
 
-/* Add one; what is not there, or not whole, is passed over. */
-static int add_window(struct drift *d, const char *store, uint64_t from_ns, uint64_t length_ns,
+/* The window that is compared. */
+struct now {
+	const struct incident *in;
+	uint64_t t0, t1;
+};
+
+/*
+ * Add one; what is not there, or not whole, is passed over. Only with the first that is there, the
+ * window that it is compared with is added, before it: mostly there is none.
+ */
+static int add_window(struct drift *d, const char *store, const struct now *now, uint64_t from_ns,
 		      struct err *err)
 {
+	uint64_t to_ns = from_ns + (now->t1 - now->t0);
 	struct incident in = {0};
 	struct err why = {0};
-	int rc = history_load(store, from_ns, from_ns + length_ns, from_ns, &in, &why);
+	int rc = history_load(store, from_ns, to_ns, from_ns, &in, &why);
 
 	if (rc == ERR_NOT_FOUND || rc == ERR_FORMAT)
 		return 0;
 	if (rc)
 		return err_set(err, (enum err_code)rc, "%s", why.text);
-	if (!in.head.gap_reason && in.nsamples)
-		rc = drift_add(d, &in, in.head.t0_ns, in.head.t1_ns, err);
+	if (!in.head.gap_reason && in.nsamples) {
+		if (!d->nwindows)
+			rc = drift_add(d, now->in, now->t0, now->t1, err);
+		if (!rc)
+			rc = drift_add(d, &in, in.head.t0_ns, in.head.t1_ns, err);
+	}
 	incident_free(&in);
 	return rc;
 }
@@ -143,19 +157,22 @@ static bool judged_part(const struct incident *in, uint64_t *t0, uint64_t *t1)
 static int compare(const char *store, const struct incident *in, const struct against *a,
 		   struct drift *d, uint32_t *found, struct err *err)
 {
-	uint64_t t0, t1, from_ns;
+	struct now now = {.in = in};
+	uint64_t from_ns, length_ns;
 	uint32_t i;
-	int rc;
+	int rc = 0;
 
 	*found = 0;
-	if (!judged_part(in, &t0, &t1))
+	if (!judged_part(in, &now.t0, &now.t1))
 		return 0;
-	rc = drift_add(d, in, t0, t1, err);
-	from_ns = in->head.trigger_wall_ns + (t0 - in->head.trigger_ns);
+	length_ns = now.t1 - now.t0;
+	from_ns = in->head.trigger_wall_ns + (now.t0 - in->head.trigger_ns);
 	for (i = 1; !rc && i <= a->n; i++)
-		rc = add_window(d, store, moment_before(a, from_ns, t1 - t0, i), t1 - t0, err);
-	*found = rc ? 0 : d->nwindows - 1;
-	return rc ? rc : drift_finish(d, err);
+		rc = add_window(d, store, &now, moment_before(a, from_ns, length_ns, i), err);
+	if (rc || !d->nwindows)
+		return rc;
+	*found = d->nwindows - 1;
+	return drift_finish(d, err);
 }
 
 /* "since 03:10:02 cc1 took 86.1 % of a CPU, which was 0.4 ± 0.3 % at this hour of 7 days". */

@@ -295,18 +295,25 @@ static bool same_frame(const void *ctx, uint32_t value, const void *key)
 	       a->file == b->file && a->line == b->line;
 }
 
+uint32_t incident_add_known_frame(struct incident *in, const struct incident_frame *f)
+{
+	uint64_t hash = hash_pair(hash_pair(f->module, f->flags), f->offset);
+
+	if (f->module >= in->nmodules)
+		return UINT32_MAX;
+	return find_or_add(in, &in->build->frames, same_frame, hash, f, sizeof(*f), &in->frames,
+			   &in->nframes);
+}
+
 uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 {
 	struct incident_build *b = in->build;
 	struct incident_frame copy = *f;
-	uint64_t hash = hash_pair(hash_pair(f->module, f->flags), f->offset);
 
-	if (f->module >= in->nmodules || !intern_or_null(b, &copy.function) ||
-	    !intern_or_null(b, &copy.raw_name) || !intern_or_null(b, &copy.function_module) ||
-	    !intern_or_null(b, &copy.file))
+	if (!intern_or_null(b, &copy.function) || !intern_or_null(b, &copy.raw_name) ||
+	    !intern_or_null(b, &copy.function_module) || !intern_or_null(b, &copy.file))
 		return UINT32_MAX;
-	return find_or_add(in, &b->frames, same_frame, hash, &copy, sizeof(copy), &in->frames,
-			   &in->nframes);
+	return incident_add_known_frame(in, &copy);
 }
 
 /* ---- samples and events ---------------------------------------------------------------------- */

@@ -188,6 +188,8 @@ uint32_t incident_add_process(struct incident *in, const struct incident_process
 uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t);
 uint32_t incident_add_module(struct incident *in, const struct incident_module *m);
 uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f);
+/* The same where the texts are those of another frame of the incident, or NULL. */
+uint32_t incident_add_known_frame(struct incident *in, const struct incident_frame *f);
 uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame);
 /* 0, ERR_MEMORY, or ERR_FORMAT for an index, stream or quality that does not exist. */
 int incident_add_sample(struct incident *in, const struct incident_sample *s);
@@ -351,6 +353,13 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 /* "Incident 3"; "History" for a window of the history, which has no number. */
 #define INCIDENT_TITLE_BYTES 32
 const char *incident_title(const struct incident_head *h, char out[INCIDENT_TITLE_BYTES]);
+
+/*
+ * For each frame the first one of the same text, code and source line, whatever its address, so
+ * that a text is made once a function. A frame without a name is alone. free() it; NULL without
+ * memory.
+ */
+uint32_t *incident_frame_twins(const struct incident *in);
 
 /*
  * The module part alone: "[kernel]", "libc.so.6", "[jit]", "?". Never NULL or empty. It is borrowed

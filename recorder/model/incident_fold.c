@@ -21,6 +21,10 @@ struct folding {
 	uint32_t *shown;                     /* of each stack: what to show in its place */
 	uint32_t *lean;                      /* and its frames without the interpreter's */
 	bool *interpreter;                   /* of each module */
+	/* Of each frame: it is the interpreter's, or a function of Python. */
+	struct frame_kind {
+		bool folded, python;
+	} *kinds;
 };
 
 /* The stack of a stack's innermost frame on another parent. */
@@ -31,21 +35,32 @@ static uint32_t on(struct incident *in, uint32_t stack, uint32_t parent)
 	return parent == s.parent ? stack : incident_add_stack(in, parent, s.frame);
 }
 
+static void find_kinds(struct folding *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->in->nframes; i++) {
+		f->kinds[i].folded = f->interpreter[f->in->frames[i].module];
+		f->kinds[i].python = incident_frame_code(f->in, i) == CODE_PYTHON;
+	}
+}
+
 /* Up to the last Python function a stack is lean, and whole behind it. */
 static int fold_all(struct folding *f)
 {
 	uint32_t n = f->in->nstacks, i;
 
+	find_kinds(f);
 	for (i = 0; i < n; i++) {
 		const struct incident_stack s = f->in->stacks[i];
 		bool root = s.parent == STACK_NONE;
-		bool folded = f->interpreter[f->in->frames[s.frame].module];
+		bool folded = f->kinds[s.frame].folded;
 
 		f->lean[i] = root ? STACK_NONE : f->lean[s.parent];
 		if (!folded)
 			f->lean[i] = on(f->in, i, f->lean[i]);
 		f->shown[i] = f->lean[i];
-		if (incident_frame_code(f->in, s.frame) != CODE_PYTHON)
+		if (!f->kinds[s.frame].python)
 			f->shown[i] = on(f->in, i, root ? STACK_NONE : f->shown[s.parent]);
 		if (f->shown[i] == UINT32_MAX || (!folded && f->lean[i] == UINT32_MAX))
 			return ERR_MEMORY;
@@ -74,11 +89,13 @@ int incident_fold_interpreters(struct incident *in, struct err *err)
 	}
 	f.shown = malloc(n * sizeof(*f.shown));
 	f.lean = malloc(n * sizeof(*f.lean));
-	rc = f.shown && f.lean ? fold_all(&f) : ERR_MEMORY;
+	f.kinds = malloc(((size_t)in->nframes + 1) * sizeof(*f.kinds));
+	rc = f.shown && f.lean && f.kinds ? fold_all(&f) : ERR_MEMORY;
 	if (!rc)
 		incident_restack(in, f.shown);
 	free(f.shown);
 	free(f.lean);
+	free(f.kinds);
 	free(f.interpreter);
 	return rc ? err_memory(err, "while folding stacks") : 0;
 }

@@ -1,10 +1,12 @@
 #include "model/incident.h"
 
 #include "base/array.h"
+#include "base/table.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -146,4 +148,39 @@ void incident_frame_text(const struct incident *in, uint32_t frame, bool address
 	const char *module = incident_frame_module(in, frame);
 
 	incident_frame_text_as(in, frame, module, strlen(module), addresses, out);
+}
+
+static bool is_twin(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_frame *a = &((const struct incident_frame *)ctx)[value], *b = key;
+
+	return a->function == b->function && a->module == b->module &&
+	       a->function_module == b->function_module && a->raw_name == b->raw_name &&
+	       a->file == b->file && a->line == b->line &&
+	       (a->flags | FRAME_RETURN_ADDRESS) == (b->flags | FRAME_RETURN_ADDRESS);
+}
+
+uint32_t *incident_frame_twins(const struct incident *in)
+{
+	uint32_t *twins = array_of_none(in->nframes), i;
+	struct table table = {0};
+	int rc = 0;
+
+	for (i = 0; twins && !rc && i < in->nframes; i++) {
+		const struct incident_frame *f = &in->frames[i];
+		uint64_t hash = hash_u64((uintptr_t)f->function ^ (uint64_t)f->module << 48);
+
+		if (frame_is_named(in, i))
+			twins[i] = table_find(&table, hash, is_twin, in->frames, f);
+		if (twins[i] != TABLE_NONE)
+			continue;
+		twins[i] = i;
+		if (frame_is_named(in, i))
+			rc = table_add(&table, hash, i);
+	}
+	table_free(&table);
+	if (!rc)
+		return twins;
+	free(twins);
+	return NULL;
 }

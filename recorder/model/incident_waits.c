@@ -126,6 +126,10 @@ int incident_name_waits(struct incident *in)
 {
 	uint32_t n = in->nstacks, i;
 
+	for (i = 0; i < in->nframes && meaning_of(in, &in->frames[i]) != SAYS_WAIT; i++)
+		;
+	if (i == in->nframes)
+		return 0;
 	for (i = 0; i < n; i++) {
 		struct incident_frame f = in->frames[in->stacks[i].frame];
 

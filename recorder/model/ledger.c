@@ -12,6 +12,7 @@ struct book {
 	const struct incident *in;
 	struct ledger *out;
 	struct table index;                  /* (second, cpu) -> row */
+	uint32_t recent[64];                 /* row last looked up, by CPU */
 	uint32_t room;
 	uint64_t *covered_ns;               /* per CPU: up to here the expected samples are known */
 	uint64_t known_ns;                   /* the same for all CPUs */
@@ -31,11 +32,16 @@ static struct ledger_row *row_of(struct book *b, uint64_t time_ns, uint16_t cpu)
 {
 	struct ledger_row key = {.second = incident_second(&b->in->head, time_ns), .cpu = cpu};
 	uint64_t hash = hash_u64((uint64_t)(uint32_t)key.second << 16 | cpu);
+	uint32_t *recent = &b->recent[cpu % COUNT_OF(b->recent)];
 	struct ledger *l = b->out;
-	uint32_t at = table_find(&b->index, hash, row_same, l, &key);
+	uint32_t at = *recent;
 
-	if (at != TABLE_NONE)
+	if (at >= l->nrows || !row_same(l, at, &key))
+		at = table_find(&b->index, hash, row_same, l, &key);
+	if (at != TABLE_NONE) {
+		*recent = at;
 		return &l->rows[at];
+	}
 	if (ARRAY_ROOM(l->rows, b->room, l->nrows + 1))
 		return NULL;
 	if (table_add(&b->index, hash, l->nrows))

@@ -15,6 +15,8 @@
 
 enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
 
+#define AHEAD 24u                            /* samples: a thread's are far apart in memory */
+
 struct node_list {
 	struct stack_tree_node *nodes;
 	uint32_t n, capacity;
@@ -29,6 +31,7 @@ struct building {
 	uint32_t streams;
 	struct node_list nodes, shapes;      /* the tree's; the same without threads */
 	uint32_t path_capacity;
+	uint32_t *twins;                     /* incident_frame_twins() */
 	uint32_t *frame_texts;               /* of each frame; STACK_TREE_NONE: not made yet */
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
@@ -86,7 +89,9 @@ static uint32_t scratch_text(struct building *b)
 
 static uint32_t frame_text(struct building *b, uint32_t frame)
 {
-	if (b->frame_texts[frame] == STACK_TREE_NONE) {
+	if (b->frame_texts[frame] == STACK_TREE_NONE && b->twins[frame] != frame) {
+		b->frame_texts[frame] = frame_text(b, b->twins[frame]);
+	} else if (b->frame_texts[frame] == STACK_TREE_NONE) {
 		buf_reset(&b->scratch);
 		b->style->frame(b->in, b->ctx, frame, &b->scratch);
 		b->frame_texts[frame] =
@@ -114,7 +119,8 @@ static bool same_node(const void *ctx, uint32_t value, const void *key)
 
 /*
  * Find a node of this caller and text, or add it: a shape; in the tree the root, a process, thread
- * or mark, and after stack_tree_focus() any node.
+ * or mark, and after stack_tree_focus() any node. Most have one callee, which was added right after
+ * them: it is found there (for roots that is node 0), and only the others are in the table.
  */
 static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t text)
 {
@@ -124,11 +130,14 @@ static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t te
 
 	if (text == STACK_TREE_NONE)
 		return STACK_TREE_NONE;
+	if (caller + 1 < list->n && same_node(list->nodes, caller + 1, &node))
+		return caller + 1;
 	found = table_find(&list->table, hash, same_node, list->nodes, &node);
 	if (found != TABLE_NONE)
 		return found;
 	found = add_node(list, caller, text);
-	if (found != STACK_TREE_NONE && table_add(&list->table, hash, found))
+	if (found != STACK_TREE_NONE && found != caller + 1 &&
+	    table_add(&list->table, hash, found))
 		return STACK_TREE_NONE;
 	return found;
 }
@@ -350,9 +359,13 @@ static int place_samples(struct building *b)
 	for (root = 0; root < ntops; root++) {
 		base = b->nodes.n;
 		for (i = b->first[root]; i < b->first[root + 1]; i++) {
-			uint32_t sample = b->order[i];
-			uint32_t node = place(b, root, base, leaf_shape(b, samples[sample].stack));
+			uint32_t sample = b->order[i], node;
 
+			if (i + AHEAD < b->first[ntops]) {
+				__builtin_prefetch(&samples[b->order[i + AHEAD]].stack);
+				__builtin_prefetch(&b->t->of_sample[b->order[i + AHEAD]], 1);
+			}
+			node = place(b, root, base, leaf_shape(b, samples[sample].stack));
 			if (node == STACK_TREE_NONE)
 				return ERR_MEMORY;
 			b->t->of_sample[sample] = node;
@@ -368,13 +381,14 @@ static int build(struct building *b)
 	int rc;
 
 	b->t->of_sample = array_of_none(in->nsamples);
+	b->twins = incident_frame_twins(in);
 	b->frame_texts = array_of_none(in->nframes);
 	b->stack_shapes = array_of_none(in->nstacks);
 	b->leaf_shapes = array_of_none(b->style->leaf ? in->nstacks : 0);
 	b->roots = array_of_none(ngroups);
 	b->leaf_roots = array_of_none(ngroups);
-	if (!b->t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes ||
-	    !b->roots || !b->leaf_roots)
+	if (!b->t->of_sample || !b->twins || !b->frame_texts || !b->stack_shapes ||
+	    !b->leaf_shapes || !b->roots || !b->leaf_roots)
 		return ERR_MEMORY;
 	if (b->style->root) {
 		buf_puts(&b->scratch, b->style->root);
@@ -394,6 +408,7 @@ static void free_building(struct building *b)
 	table_free(&b->nodes.table);
 	table_free(&b->shapes.table);
 	free(b->shapes.nodes);
+	free(b->twins);
 	free(b->frame_texts);
 	free(b->stack_shapes);
 	free(b->leaf_shapes);

@@ -75,6 +75,26 @@ TEST(a_recursive_function_counts_once_a_sample)
 }
 
 /* They once were: what an event did a thousand times seemed to be where the time went. */
+/* Enough for a second thread. */
+TEST(many_samples_add_up_as_few_do)
+{
+	struct incident in = {0};
+	struct summary s;
+	uint32_t web;
+
+	assert_int_equal(make(&in), 0);
+	web = sample_thread(&in, "web", 10, "main", 10);
+	assert_int_equal(add(&in, web, "app!main;app!walk", 20000), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(function(&s, "app!walk")->self, 20004);
+	assert_int_equal(function(&s, "app!main")->inclusive, 20006);
+	assert_int_equal(s.without_stack, 1);
+	assert_int_equal(s.stacks[0].samples, 20001);
+	assert_int_equal(s.processes[0].samples, 20005);
+	summary_free(&s);
+	incident_free(&in);
+}
+
 TEST(samples_of_events_are_not_counted_beside_those_of_the_cpu)
 {
 	struct incident in = {0};
@@ -248,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
+		cmocka_unit_test(many_samples_add_up_as_few_do),
 		cmocka_unit_test(samples_of_events_are_not_counted_beside_those_of_the_cpu),
 		cmocka_unit_test(samples_count_for_each_kind_of_code_in_their_stacks),
 		cmocka_unit_test(generated_code_without_a_name_is_counted),

@@ -36,14 +36,16 @@ TEST(buf_grows_and_ends_in_a_nul)
 
 TEST(buf_puts_numbers_of_any_size)
 {
+	static const uint64_t numbers[] = {0, 9, 10, 99, 100, 907, 1000, 60512, UINT64_MAX};
 	struct buf b = {0};
+	unsigned i;
 
-	buf_put_uint(&b, 0);
-	buf_putc(&b, ' ');
-	buf_put_uint(&b, 907);
-	buf_putc(&b, ' ');
-	buf_put_uint(&b, UINT64_MAX);
-	assert_string_equal(buf_text(&b), "0 907 18446744073709551615");
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		buf_put_uint(&b, numbers[i]);
+		buf_putc(&b, ' ');
+	}
+	assert_string_equal(buf_text(&b),
+			    "0 9 10 99 100 907 1000 60512 18446744073709551615 ");
 	buf_free(&b);
 }
 

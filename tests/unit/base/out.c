@@ -199,6 +199,24 @@ TEST(out_packs_a_file_and_memory_alike)
 	buf_free(&in_file);
 }
 
+TEST(out_packs_one_large_put_whole)
+{
+	struct buf plain = {0}, packed = {0};
+	struct out *out = NULL;
+	unsigned i;
+
+	for (i = 0; i < 100000; i++)
+		buf_printf(&plain, "line %u\n", i);
+	assert_int_equal(out_to_buf(&packed, &out, NULL), 0);
+	assert_int_equal(out_pack(out, NULL), 0);
+	out_put(out, plain.data, plain.len);
+	assert_int_equal(out_bytes(out), plain.len);
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_unpacks(&packed, plain.data, plain.len);
+	buf_free(&plain);
+	buf_free(&packed);
+}
+
 TEST(out_packs_nothing_into_a_valid_file)
 {
 	struct buf packed = {0};
@@ -277,6 +295,7 @@ int main(void)
 		cmocka_unit_test(out_to_memory_reports_the_ceiling_at_the_end),
 		cmocka_unit_test(out_without_memory_fails_and_leaves_the_old_file),
 		cmocka_unit_test(out_packs_a_file_and_memory_alike),
+		cmocka_unit_test(out_packs_one_large_put_whole),
 		cmocka_unit_test(out_packs_nothing_into_a_valid_file),
 		cmocka_unit_test(out_packing_without_memory_fails_and_leaves_the_old_file),
 	};

@@ -1,4 +1,5 @@
 /* Building incidents by contents, and the texts of their frames. */
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/test.h"
@@ -148,6 +149,31 @@ TEST(frames_are_named_by_module_and_function)
 	check_text("", "known", 0, false, "?!known");
 }
 
+TEST(frames_of_one_function_are_twins_whatever_their_address)
+{
+	const struct frame_spec specs[] = {
+		{"app", "run", 0x10, 0},
+		{"app", "run", 0x20, FRAME_RETURN_ADDRESS},
+		{"app", "run", 0x30, FRAME_INLINED},
+		{"lib", "run", 0x10, 0},
+		{"app", NULL, 0x40, 0},
+		{"app", NULL, 0x50, 0},
+	};
+	const uint32_t expected[] = {0, 0, 2, 3, 4, 5};
+	struct incident in;
+	uint32_t stack, *twins, i;
+
+	assert_int_equal(incident_init(&in), 0);
+	for (i = 0; i < COUNT_OF(specs); i++)
+		assert_int_equal(sample_frames(&in, &specs[i], 1, &stack), 0);
+	assert_int_equal(in.nframes, COUNT_OF(specs));
+	twins = incident_frame_twins(&in);
+	for (i = 0; i < in.nframes; i++)
+		assert_int_equal(twins[i], expected[i]);
+	free(twins);
+	incident_free(&in);
+}
+
 TEST(names_are_cleaned)
 {
 	check_text("a\tpp", "f\nx\x7f", 0, false, "a pp!f x ");
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(a_head_is_copied_with_its_texts),
 		cmocka_unit_test(state_names_are_those_of_the_commands),
 		cmocka_unit_test(frames_are_named_by_module_and_function),
+		cmocka_unit_test(frames_of_one_function_are_twins_whatever_their_address),
 		cmocka_unit_test(names_are_cleaned),
 		cmocka_unit_test(long_names_end_in_an_ellipsis_at_4000_bytes),
 		cmocka_unit_test(kernel_and_jit_modules_without_a_name_get_one),
