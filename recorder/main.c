@@ -8,6 +8,7 @@
 
 #include "base/os.h"
 #include "source/dotnet/streams.h"
+#include "source/jvm/reader.h"
 #include "symbol/sandbox.h"
 
 #include <stddef.h>
@@ -120,6 +121,8 @@ int main(int argc, char **argv)
 		return sandbox_serve();
 	if (argc == 2 && strcmp(args[1], DOTNET_STREAMS_WORD) == 0)
 		return dotnet_streams_serve();
+	if (argc == 2 && strcmp(args[1], JVM_READER_WORD) == 0)
+		return jvm_reader_serve();
 	os_rights_lower();
 	if (argc > 1 && strcmp(args[1], "complete") == 0) {
 		os_rights_give_up();

@@ -45,6 +45,11 @@ wait_for 20 grep -q Pause before.gc
 timeout 100 "$RECORDER" collect --store java.db --max-collect-sec 90 --max-cpu-percent 0 \
 	--stop-on-gc-over-msec 100000 2>log & collect=$!
 wait_for 20 grep -q recording log
+reader() { pgrep -P "$(pgrep -P $collect)" -x recorder-java; }
+check a_process_reads_their_files wait_for 20 reader
+check without_rights grep -q '^CapPrm:.*0000000000000000$' "/proc/$(reader)/status"
+check and_its_system_calls_are_filtered grep -q '^Seccomp:.*2$' "/proc/$(reader)/status"
+kill -9 "$(reader)"                    # for what starts later there is another one
 sleep 0.5
 began=$(date -u +%FT%T.%3N)
 (churn after G1 60) & after=$!

@@ -1,4 +1,7 @@
-/* Any bytes as the performance data of a JVM. */
+/*
+ * Any bytes as the performance data of a JVM, and as the answer of the process that reads them: a
+ * file of the same bytes with such entries.
+ */
 #include "source/jvm/hsperf.h"
 
 #include <stdlib.h>
@@ -13,6 +16,55 @@ static void check_place(uint32_t at, size_t n)
 		abort();
 }
 
+static void ignore(void *ctx, const char *name, const struct hsperf_number *number)
+{
+	(void)ctx;
+	if (strlen(name) >= sizeof(((struct hsperf_entry *)0)->name) || number->frequency_hz)
+		abort();
+}
+
+static void use(const struct hsperf_file *file)
+{
+	struct hsperf_number number;
+	struct hsperf h;
+	struct err err;
+	size_t i, k;
+
+	hsperf_numbers(file, ignore, NULL);
+	if (hsperf_number(file, "sun.rt.safepointTime", &number))
+		check_place(number.at, file->nbytes);
+	if (hsperf_parse(file, &h, &err))
+		return;
+	if (!h.frequency_hz || !h.safepoints_at != !h.safepoint_time_at ||
+	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at) || h.nspaces > HSPERF_SPACES)
+		abort();
+	check_place(h.safepoints_at, file->nbytes);
+	check_place(h.safepoint_time_at, file->nbytes);
+	check_place(h.ticks_at, file->nbytes);
+	check_place(h.began_at, file->nbytes);
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		for (k = 0; k < HSPERF_VALUES; k++)
+			check_place(h.collectors[i].at[k], file->nbytes);
+	for (i = 0; i < h.nspaces; i++)
+		check_place(h.spaces[i].at, file->nbytes);
+}
+
+static void read_file(const uint8_t *data, size_t n)
+{
+	static struct hsperf_entry entries[HSPERF_ENTRIES_MAX];
+	struct hsperf_file file = {data, n, entries, hsperf_entries(data, n, entries)};
+
+	if (!hsperf_is_sound(&file))
+		abort();
+	use(&file);
+	file.nentries = (uint32_t)(n / sizeof(*entries));
+	if (file.nentries > HSPERF_ENTRIES_MAX)
+		return;
+	memcpy(entries, data, file.nentries * sizeof(*entries));
+	if (hsperf_is_sound(&file))
+		use(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct hsperf_edge edges[HSPERF_EDGES];
@@ -22,10 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	uint64_t v[HSPERF_VALUES];
 	const char *text;
 	size_t text_bytes;
-	struct hsperf_number number;
-	struct hsperf h;
-	struct err err;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i + sizeof(v) <= n && i < 4096; i += 8) {
 		memcpy(v, data + i, sizeof(v));
@@ -42,20 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (hsperf_text(data, n, "java.rt.vmArgs", &text, &text_bytes) &&
 	    (text < (const char *)data || text_bytes > n - (size_t)(text - (const char *)data)))
 		abort();
-	hsperf_number(data, n, "sun.rt.safepointTime", &number);
-	if (hsperf_parse(data, n, &h, &err))
-		return 0;
-	if (!h.frequency_hz || !h.safepoints_at != !h.safepoint_time_at ||
-	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at) || h.nspaces > HSPERF_SPACES)
-		abort();
-	check_place(h.safepoints_at, n);
-	check_place(h.safepoint_time_at, n);
-	check_place(h.ticks_at, n);
-	check_place(h.began_at, n);
-	for (i = 0; i < HSPERF_COLLECTORS; i++)
-		for (k = 0; k < HSPERF_VALUES; k++)
-			check_place(h.collectors[i].at[k], n);
-	for (i = 0; i < h.nspaces; i++)
-		check_place(h.spaces[i].at, n);
+	read_file(data, n);
 	return 0;
 }

@@ -7,71 +7,75 @@
 
 #define HEAD_BYTES 32u
 #define ENTRY_BYTES 20u
-#define ENTRIES_MAX 16384u
 #define COLLECTOR "sun.gc.collector."
 
-/* An entry whose name and data lie within it, and the way to the next one. */
-struct entry {
-	const unsigned char *file;
-	size_t nfile;
-	uint32_t next, left;                 /* the next entry's place; how many there are */
-	const char *name;
-	char type;                           /* 'J' = a number of 64 bits, 'B' = a text */
-	unsigned char units, variability;
-	uint32_t at, nvector, room;          /* its data: place, vector length, most bytes */
-};
-
-/* Of a file: its first entry is then the next one. */
-static int read_head(const void *bytes, size_t n, struct entry *out, struct err *err)
+/* A file that its JVM has completed. */
+static bool is_complete(const void *bytes, size_t n)
 {
-	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
+	static const unsigned char head[6] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2};
+
+	return n >= HEAD_BYTES && n <= HSPERF_MAX_BYTES && memcmp(bytes, head, 6) == 0 &&
+	       ((const unsigned char *)bytes)[7] == 1;
+}
+
+/* The entry at b, of `length` bytes. false = of another kind, or not within these bytes */
+static bool read_entry(const unsigned char *b, uint32_t length, uint32_t place,
+		       struct hsperf_entry *out)
+{
+	uint32_t name = le32(b + 4), nvector = le32(b + 8), data = le32(b + 16);
+	uint32_t room = length - data;
+	size_t nname;
+
+	if (name >= length || data >= length)
+		return false;
+	nname = strnlen((const char *)b + name, length - name);
+	if (nname == length - name || nname >= sizeof(out->name))
+		return false;
+	*out = (struct hsperf_entry){.at = place + data, .text_bytes = nvector, .units = b[14],
+				     .variability = b[15]};
+	memcpy(out->name, b + name, nname);
+	return nvector ? b[12] == 'B' && nvector <= room
+		       : b[12] == 'J' && room >= 8 && out->at % 8 == 0;
+}
+
+uint32_t hsperf_entries(const void *bytes, size_t n, struct hsperf_entry *entries)
+{
 	const unsigned char *b = bytes;
+	uint32_t found = 0, at, left, length;
 
-	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 ||
-	    b[5] != 2)
-		return err_set(err, ERR_FORMAT,
-			       "not the performance data of a JVM (hsperfdata 2, little endian)");
-	if (b[7] != 1)
-		return err_set(err, ERR_NOT_FOUND,
-			       "the JVM has not written its performance data yet");
-	*out = (struct entry){.file = b, .nfile = n, .next = le32(b + 24), .left = le32(b + 28)};
-	if (out->left > ENTRIES_MAX)
-		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters",
-			       ENTRIES_MAX);
-	return 0;
-}
-
-/* Go to the next good entry; false after the last one, or when a length is impossible. */
-static bool entry_next(struct entry *e)
-{
-	while (e->left-- && e->next <= e->nfile && e->nfile - e->next >= ENTRY_BYTES) {
-		const unsigned char *b = e->file + e->next;
-		uint32_t length = le32(b), name = le32(b + 4), data = le32(b + 16);
-
-		if (length < ENTRY_BYTES || length > e->nfile - e->next)
-			return false;
-		e->name = (const char *)b + name;
-		e->type = (char)b[12];
-		e->units = b[14];
-		e->variability = b[15];
-		e->at = e->next + data;
-		e->nvector = le32(b + 8);
-		e->room = length - data;
-		e->next += length;
-		if (name < length && data < length && memchr(e->name, 0, length - name))
-			return true;
+	if (!is_complete(bytes, n) || le32(b + 28) > HSPERF_ENTRIES_MAX)
+		return 0;
+	at = le32(b + 24);
+	for (left = le32(b + 28); left && at <= n && n - at >= ENTRY_BYTES; left--) {
+		length = le32(b + at);
+		if (length < ENTRY_BYTES || length > n - at)
+			break;
+		found += read_entry(b + at, length, at, &entries[found]);
+		at += length;
 	}
-	return false;
+	return found;
 }
 
-static bool is_number(const struct entry *e)
+bool hsperf_is_sound(const struct hsperf_file *f)
 {
-	return e->type == 'J' && !e->nvector && e->room >= 8 && e->at % 8 == 0;
+	uint32_t i;
+
+	for (i = 0; i < f->nentries; i++) {
+		const struct hsperf_entry *e = &f->entries[i];
+		uint32_t room = e->text_bytes ? e->text_bytes : 8;
+
+		if (!memchr(e->name, 0, sizeof(e->name)) || e->at > f->nbytes ||
+		    room > f->nbytes - e->at || (!e->text_bytes && e->at % 8))
+			return false;
+	}
+	return f->nentries <= HSPERF_ENTRIES_MAX;
 }
 
-static bool is_text(const struct entry *e)
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static const unsigned char *at_of(const struct hsperf_file *f, const struct hsperf_entry *e)
 {
-	return e->type == 'B' && e->nvector && e->nvector <= e->room;
+	return (const unsigned char *)f->bytes + e->at;
 }
 
 /* The digit, below `limit`, of a name made of prefix, digit and rest; -1 = it is another name. */
@@ -83,16 +87,18 @@ static int numbered(const char *name, const char *prefix, const char *rest, int 
 	       strcmp(name + n + 1, rest) == 0 ? name[n] - '0' : -1;
 }
 
-static void note_text(struct hsperf *h, const struct entry *e)
+static void note_text(struct hsperf *h, const struct hsperf_file *f, const struct hsperf_entry *e)
 {
 	int i = numbered(e->name, COLLECTOR, ".name", HSPERF_COLLECTORS);
 
 	if (i >= 0)
 		snprintf(h->collectors[i].name, sizeof(h->collectors[i].name), "%.*s",
-			 (int)(e->nvector < 47 ? e->nvector : 47), (const char *)e->file + e->at);
+			 (int)(e->text_bytes < 47 ? e->text_bytes : 47),
+			 (const char *)at_of(f, e));
 }
 
-static void note_number(struct hsperf *h, const struct entry *e)
+static void note_number(struct hsperf *h, const struct hsperf_file *f,
+			const struct hsperf_entry *e)
 {
 	static const char *const values[] = {".invocations", ".time", ".lastEntryTime",
 					     ".lastExitTime"};
@@ -101,7 +107,7 @@ static void note_number(struct hsperf *h, const struct entry *e)
 	int i;
 
 	if (strcmp(e->name, "sun.os.hrt.frequency") == 0)
-		h->frequency_hz = le64(e->file + e->at);
+		h->frequency_hz = le64(at_of(f, e));
 	else if (strcmp(e->name, "sun.os.hrt.ticks") == 0)
 		h->ticks_at = e->at;
 	else if (strcmp(e->name, "sun.rt.createVmBeginTime") == 0)
@@ -158,19 +164,17 @@ static int finish(struct hsperf *h, struct err *err)
 	return 0;
 }
 
-int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err)
+int hsperf_parse(const struct hsperf_file *f, struct hsperf *out, struct err *err)
 {
 	struct hsperf h = {0};
-	struct entry e;
-	int rc = read_head(bytes, n, &e, err);
+	uint32_t i;
+	int rc;
 
-	if (rc)
-		return rc;
-	while (entry_next(&e)) {
-		if (is_text(&e))
-			note_text(&h, &e);
-		else if (is_number(&e))
-			note_number(&h, &e);
+	for (i = 0; i < f->nentries; i++) {
+		if (f->entries[i].text_bytes)
+			note_text(&h, f, &f->entries[i]);
+		else
+			note_number(&h, f, &f->entries[i]);
 	}
 	rc = finish(&h, err);
 	if (!rc)
@@ -178,64 +182,63 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 	return rc;
 }
 
-bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
-		 size_t *text_bytes)
-{
-	struct entry e;
-
-	if (read_head(bytes, n, &e, NULL))
-		return false;
-	while (entry_next(&e))
-		if (is_text(&e) && strcmp(e.name, name) == 0) {
-			*text = (const char *)bytes + e.at;
-			*text_bytes = strnlen(*text, e.nvector);
-			return true;
-		}
-	return false;
-}
-
 /* Units and variability: PerfData::Units and PerfData::Variability in perfData.hpp. */
-static struct hsperf_number read_number(const struct entry *e)
+static struct hsperf_number read_number(const struct hsperf_file *f, const struct hsperf_entry *e)
 {
-	return (struct hsperf_number){.value = le64(e->file + e->at), .grows = e->variability == 2,
-				      .ticks = e->units == 3};
+	return (struct hsperf_number){.value = le64(at_of(f, e)), .at = e->at,
+				      .grows = e->variability == 2, .ticks = e->units == 3};
 }
 
-void hsperf_numbers(const void *bytes, size_t n, hsperf_put *put, void *ctx)
+void hsperf_numbers(const struct hsperf_file *f, hsperf_put *put, void *ctx)
 {
 	struct hsperf_number number;
-	struct entry e;
+	uint32_t i;
 
-	if (read_head(bytes, n, &e, NULL))
-		return;
-	while (entry_next(&e))
-		if (is_number(&e)) {
-			number = read_number(&e);
-			put(ctx, e.name, &number);
+	for (i = 0; i < f->nentries; i++)
+		if (!f->entries[i].text_bytes) {
+			number = read_number(f, &f->entries[i]);
+			put(ctx, f->entries[i].name, &number);
 		}
 }
 
-bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out)
+bool hsperf_number(const struct hsperf_file *f, const char *name, struct hsperf_number *out)
 {
 	uint64_t frequency_hz = 0;
 	bool found = false;
-	struct entry e;
+	uint32_t i;
 
 	memset(out, 0, sizeof(*out));
-	if (read_head(bytes, n, &e, NULL))
-		return false;
-	while (entry_next(&e)) {
-		if (!is_number(&e))
+	for (i = 0; i < f->nentries; i++) {
+		const struct hsperf_entry *e = &f->entries[i];
+
+		if (e->text_bytes)
 			continue;
-		if (strcmp(e.name, "sun.os.hrt.frequency") == 0)
-			frequency_hz = le64(e.file + e.at);
-		if (strcmp(e.name, name) != 0)
+		if (strcmp(e->name, "sun.os.hrt.frequency") == 0)
+			frequency_hz = le64(at_of(f, e));
+		if (strcmp(e->name, name) != 0)
 			continue;
 		found = true;
-		*out = read_number(&e);
+		*out = read_number(f, e);
 	}
 	out->frequency_hz = frequency_hz;
 	return found;
+}
+
+bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
+		 size_t *text_bytes)
+{
+	size_t nname = strlen(name) + 1, at;
+	const char *b = bytes;
+
+	if (!is_complete(bytes, n))
+		return false;
+	for (at = HEAD_BYTES; at + nname < n; at++)
+		if (memcmp(b + at, name, nname) == 0) {
+			*text = b + at + nname;
+			*text_bytes = strnlen(*text, n - at - nname);
+			return true;
+		}
+	return false;
 }
 
 /* ---- pauses ---------------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
  *	    an entry: i32 length, i32 name offset, i32 vector length, u8 type ('J' = i64), u8 flags,
  *	    u8 units, u8 variability, i32 data offset; name and data offsets count from the entry
  *
- * The target chooses every byte, so none is trusted. Portable and pure. Source:
+ * The target chooses every byte, so none is trusted. On Linux hsperf_entries() works in a process
+ * without rights (reader.h); its answer is checked. Portable and pure. Source:
  * hotspot/share/runtime/perfMemory.hpp, services/memoryService and gc/shared/collectorCounters.cpp
  * of OpenJDK; checked against -Xlog:gc.
  */
@@ -20,6 +21,8 @@
 
 /* HotSpot's default is 32 KB; -XX:PerfDataMemorySize sets it */
 #define HSPERF_MAX_BYTES ((size_t)1 << 20)
+#define HSPERF_ENTRIES_MAX 4096u              /* OpenJDK 17 and 25 have 190 */
+#define HSPERF_HEAD_WORDS 4u         /* of 64 bits; they change when an entry is added, only then */
 #define HSPERF_COLLECTORS 4u               /* 0 young, 1 full, 2 pauses of a concurrent collector */
 #define HSPERF_EDGES 4u
 #define HSPERF_SPACES 16u                     /* of all generations; HotSpot has 4 */
@@ -49,31 +52,56 @@ struct hsperf {
 	} collectors[HSPERF_COLLECTORS];
 };
 
-/*
- * Find the counters. returns  0; ERR_FORMAT when this is not such a file; ERR_NOT_FOUND when it has
- * no collector
- */
-int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err);
+/* An entry: a number of 64 bits or a text. Those with longer names are nobody's. */
+struct hsperf_entry {
+	uint32_t at;                         /* the place of its value */
+	uint32_t text_bytes;                 /* 0 = a number; `at` is a multiple of 8 then */
+	uint8_t units, variability;
+	char name[118];
+};
+
+/* A file that was read; all is borrowed. */
+struct hsperf_file {
+	const void *bytes;
+	size_t nbytes;
+	const struct hsperf_entry *entries;
+	uint32_t nentries;
+};
 
 /*
- * The text of an entry such as "java.rt.vmArgs", borrowed from the bytes; false when there is none.
- * HotSpot keeps at most 1,023 bytes of a text (PerfMaxStringConstLength).
+ * Find the entries, in order.
+ *
+ * entries  HSPERF_ENTRIES_MAX
+ * returns  their number; 0 when this is not such a file, or not complete yet
  */
-bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
-		 size_t *text_bytes);
+uint32_t hsperf_entries(const void *bytes, size_t n, struct hsperf_entry *entries);
+/* Whether the entries, which may be anything, are of this file. Required below. */
+bool hsperf_is_sound(const struct hsperf_file *file);
+
+/* Find the counters. ERR_NOT_FOUND when it has no collector. */
+int hsperf_parse(const struct hsperf_file *file, struct hsperf *out, struct err *err);
 
 /* A number that the JVM keeps under a name such as "java.threads.live". */
 struct hsperf_number {
 	uint64_t value;
+	uint64_t frequency_hz;               /* 0 = not known */
+	uint32_t at;                         /* its place in the file */
 	bool grows;                          /* it never falls */
 	bool ticks;                          /* of the clock with frequency_hz */
-	uint64_t frequency_hz;               /* 0 = not known */
 };
 
-bool hsperf_number(const void *bytes, size_t n, const char *name, struct hsperf_number *out);
+bool hsperf_number(const struct hsperf_file *file, const char *name, struct hsperf_number *out);
 /* Give put() each number; names may hold any bytes. frequency_hz is 0. */
 typedef void hsperf_put(void *ctx, const char *name, const struct hsperf_number *number);
-void hsperf_numbers(const void *bytes, size_t n, hsperf_put *put, void *ctx);
+void hsperf_numbers(const struct hsperf_file *file, hsperf_put *put, void *ctx);
+
+/*
+ * The text of an entry such as "java.rt.vmArgs", borrowed from the bytes of a complete file; false
+ * when there is none. No offset is followed: HotSpot puts a text right behind its name. It keeps at
+ * most 1,023 bytes of it (PerfMaxStringConstLength).
+ */
+bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text,
+		 size_t *text_bytes);
 
 /* The last known state of one collector. Starts empty. */
 struct hsperf_track {

@@ -41,6 +41,7 @@
 #define FAST_LOOKS_FOR_NS (10 * NS_PER_SEC)
 #define NO_JVM_WAIT_NS NS_PER_SEC            /* when there is no JVM and none is starting */
 #define WAIT_NS (100 * NS_PER_MS)            /* of one whose user has used up his time */
+#define ANSWER_NS NS_PER_MS                  /* for what a file is asked; others wait meanwhile */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM is found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 /* while a safepoint of Shenandoah is open, for SAFEPOINT_LOOKS_FOR_NS */
@@ -650,6 +651,10 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	if (!rc && (s->wanted |= s->values != NULL))
 		rc = jvm_table_open(&s->table, s->pauses.processes, s->pauses.counters,
 				    s->wait.wake, s->log, err);
+	s->table.wait_ns = ANSWER_NS;
+	s->table.turns = &s->turns;
+	s->table.take = s->values ? jvm_values_take : NULL;
+	s->table.take_ctx = s->values;
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;
@@ -684,6 +689,14 @@ static void jvm_status(struct source *source, struct source_status *out)
 			 (double)atomic_load(&s->pauses.missed_ns) / 1e6);
 }
 
+static void jvm_add_usage(struct source *source, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	const struct jvm_source *s = (struct jvm_source *)source;
+
+	if (s->table.reader)
+		jvm_reader_add_usage(s->table.reader, cpu_ns, rss_bytes);
+}
+
 static int jvm_part(unsigned i, struct source_part *out, struct err *err)
 {
 	if (i)
@@ -706,5 +719,6 @@ const struct source_ops jvm_source = {
 	.run = jvm_run,
 	.stop = jvm_stop,
 	.status = jvm_status,
+	.add_usage = jvm_add_usage,
 	.close = jvm_close,
 };

@@ -19,9 +19,12 @@
 #define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* where inotify reports new files */
 #define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file is found */
 #define TRY_FOR_NS (5 * NS_PER_SEC)
+#define WAIT_NS (100 * NS_PER_MS)            /* for the turn of its user */
+#define FAILED_NS (60 * NS_PER_SEC)          /* after its reader has died, or took too long */
 #define USERS_MAX 1024u                      /* directories and files used in one scan */
 #define NAMED_MAX 65536u                     /* entries of /tmp with our prefix, in one scan */
 #define SEARCH_LOOK_NS (20 * NS_PER_MS)      /* while a search is not done */
+#define ANSWER_LOOK_NS NS_PER_MS             /* while an answer is awaited */
 #define READS_MAX 64u                        /* reads of changes in /tmp in one look */
 #define PREFIX "hsperfdata_"
 #define NAME_BYTES 64u                       /* of a directory: 53 are a long user's */
@@ -107,9 +110,14 @@ static void forget(struct jvm_table *t, uint32_t i)
 	struct share share = {.uid = t->all[i].uid, .used = 1};
 
 	shares_give_back(&t->places, &share, 1);
+	if (t->asked == t->all[i].pid) {
+		jvm_reader_cancel(t->reader);
+		t->asked = 0;
+	}
 	if (t->all[i].ready && t->last_look)
 		t->last_look(t->last_look_ctx, &t->all[i]);
 	mapped_close(&t->all[i].map);
+	free(t->all[i].numbers);
 	close(t->all[i].fd);
 	jvm_attach_close(&t->all[i].attach);
 	proc_pid_drop(t->processes, &t->all[i].own);
@@ -138,36 +146,54 @@ static bool is_its_process(uint32_t pid, uid_t owner)
 	return proc_pid_user(pid, &user) && user == owner && ns_tmp_is_here(pid);
 }
 
-/* Find the counters in one reading, then map the file. */
-static bool parse(struct jvm *j)
+static void note_failure(struct jvm_table *t, struct jvm *j, uint64_t now_ns, const struct err *err)
 {
-	unsigned char *image;
-	struct stat st;
-	struct err err;
-	ssize_t n;
-	bool ok = false;
-
-	if (fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != j->uid ||
-	    st.st_nlink != 1 || st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
-		return false;
-	image = malloc((size_t)st.st_size);
-	n = image ? pread(j->fd, image, (size_t)st.st_size, 0) : 0;
-	if (n > 0)
-		ok = hsperf_parse(image, (size_t)n, &j->data, &err) == 0 &&
-		     mapped_open(&j->map, j->fd, (size_t)n, &err) == 0;
-	free(image);
-	return ok;
+	j->next_try_ns = now_ns + FAILED_NS;
+	j->head[0] = 0;
+	if (!j->failed)
+		log_line(t->log, LOG_WARN,
+			 "performance data of the Java program with pid %u: %s; they are read "
+			 "again in %u s", j->pid, err->text, (unsigned)(FAILED_NS / NS_PER_SEC));
+	j->failed = true;
 }
 
-/* While a JVM starts, its counters appear one after another; a collector's follow its name. */
-static void try_reading(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
+static bool map_file(struct jvm *j)
+{
+	struct stat st;
+	struct err err;
+
+	return fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == j->uid &&
+	       st.st_nlink == 1 && st.st_size > 0 && (uint64_t)st.st_size <= HSPERF_MAX_BYTES &&
+	       mapped_open(&j->map, j->fd, (size_t)st.st_size, &err) == 0;
+}
+
+/* Ask for its entries, when it is its turn and no other answer is awaited. */
+static void ask(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
+{
+	struct err err;
+
+	j->next_try_ns = now_ns + (now_ns - j->found_ns < TRY_FOR_NS ? TRY_NS : SCAN_NS);
+	if (t->asked) {
+		j->next_try_ns = now_ns + ANSWER_LOOK_NS;
+	} else if (t->turns && !turns_may(t->turns, j->uid, now_ns)) {
+		j->next_try_ns = now_ns + WAIT_NS;
+	} else if (j->ready || map_file(j)) {
+		mapped_read(&j->map, j->head, 0, sizeof(j->head));
+		if (jvm_reader_ask(t->reader, j->fd, j->map.bytes, &err))
+			note_failure(t, j, now_ns, &err);
+		else
+			t->asked = j->pid;
+	}
+	if (!j->ready && t->asked != j->pid)
+		mapped_close(&j->map);
+}
+
+/* Its counters are known. */
+static void begin(struct jvm_table *t, struct jvm *j)
 {
 	struct proc_pid process;
 	uint32_t i;
 
-	j->next_try_ns = now_ns + (now_ns - j->found_ns < TRY_FOR_NS ? TRY_NS : SCAN_NS);
-	if (!parse(j))
-		return;
 	j->ready = true;
 	t->nready++;
 	if (!proc_pid_read(j->pid, &process))
@@ -177,6 +203,77 @@ static void try_reading(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 	/* All that it has done so far is new. */
 	for (i = 0; j->young && i <= HSPERF_COLLECTORS; i++)
 		j->tracks[i].begun = true;
+}
+
+/* While a JVM starts, its counters appear one after another; a collector's follow its name. */
+static void use_file(struct jvm_table *t, struct jvm *j, const struct hsperf_file *file)
+{
+	struct err err;
+
+	if (!j->ready && hsperf_parse(file, &j->data, &err) == 0)
+		begin(t, j);
+	if (j->ready && t->take)
+		t->take(t->take_ctx, j, file);
+}
+
+/* Take the answer, if it has come. returns  whether there is a file */
+static bool take_answer(struct jvm_table *t, uint64_t now_ns, struct hsperf_file *out)
+{
+	struct jvm *j = &t->all[find(t, t->asked)];
+	uint64_t used_ns;
+	struct err err;
+	int rc = jvm_reader_take(t->reader, &j->map, t->wait_ns, out, &used_ns, &err);
+
+	if (rc > 0)
+		return false;
+	t->asked = 0;
+	if (t->turns)
+		turns_spend(t->turns, j->uid, used_ns);
+	if (!rc)
+		use_file(t, j, out);
+	else if (rc != ERR_NOT_FOUND)
+		note_failure(t, j, now_ns, &err);
+	if (!j->ready)
+		mapped_close(&j->map);
+	return !rc;
+}
+
+bool jvm_table_read(struct jvm_table *t, struct jvm *j, struct hsperf_file *out)
+{
+	ask(t, j, os_now_ns());
+	return t->asked == j->pid && take_answer(t, os_now_ns(), out);
+}
+
+/* Whether there is something to be read in its file. */
+static bool is_to_be_read(const struct jvm_table *t, const struct jvm *j)
+{
+	uint64_t head[HSPERF_HEAD_WORDS];
+
+	return !j->ready ||
+	       (t->take && (!j->numbers || (mapped_read(&j->map, head, 0, sizeof(head)) &&
+					    memcmp(head, j->head, sizeof(head)) != 0)));
+}
+
+static void read_files(struct jvm_table *t, uint64_t now_ns)
+{
+	struct hsperf_file file;
+	uint32_t i;
+
+	if (t->asked)
+		take_answer(t, now_ns, &file);
+	for (i = 0; i < t->n; i++) {
+		struct jvm *j = &t->all[i];
+		uint64_t begun_ns;
+
+		if (now_ns < j->next_try_ns || t->asked == j->pid || !is_to_be_read(t, j))
+			continue;
+		begun_ns = t->turns ? turns_begin(t->turns, j->uid) : 0;
+		ask(t, j, now_ns);
+		if (t->asked == j->pid)
+			take_answer(t, now_ns, &file);
+		if (t->turns)
+			turns_end(t->turns, j->uid, begun_ns);
+	}
 }
 
 /* Whether its owner has not filled his share of the table. */
@@ -212,10 +309,9 @@ static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool in_
 		close(fd);
 		return;
 	}
-	t->all[t->n] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .zero_high_ns = now_ns,
-				    .in_container = in_container, .found_ns = now_ns,
-				    .own.pool = t->pool};
-	try_reading(t, &t->all[t->n++], now_ns);
+	t->all[t->n++] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .zero_high_ns = now_ns,
+				      .in_container = in_container, .found_ns = now_ns,
+				      .own.pool = t->pool};
 }
 
 /* The JVM removes its file when it ends; if it was killed, the process is gone. */
@@ -460,9 +556,7 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 		job_drop(&search->base.job);
 	}
 	add_those_in_containers(t, now_ns);
-	for (i = 0; i < t->n; i++)
-		if (!t->all[i].ready && now_ns >= t->all[i].next_try_ns)
-			try_reading(t, &t->all[i], now_ns);
+	read_files(t, now_ns);
 }
 
 void jvm_table_ask_for_map(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
@@ -480,7 +574,9 @@ void jvm_table_ask_for_map(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 
 uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns)
 {
-	return t->scan.now && now_ns + SEARCH_LOOK_NS < due_ns ? now_ns + SEARCH_LOOK_NS : due_ns;
+	uint64_t soon_ns = now_ns + (t->asked ? ANSWER_LOOK_NS : SEARCH_LOOK_NS);
+
+	return (t->asked || t->scan.now) && soon_ns < due_ns ? soon_ns : due_ns;
 }
 
 bool jvm_table_note(const struct jvm_table *t, char *out, size_t n)
@@ -504,7 +600,8 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 	if (!t->all)
 		return err_memory(err, "for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	rc = pool_new("java", 2, OS_PRIORITY_NORMAL, &t->pool, err);
+	rc = jvm_reader_new(&t->reader, err);
+	rc = rc ? rc : pool_new("java", 2, OS_PRIORITY_NORMAL, &t->pool, err);
 	t->scan = (struct tmp_scan){.pool = t->pool, .log = log, .programs = "Java"};
 	return rc ? rc : ns_tmp_open(&ns_tmp_jvm, wake, log, &t->containers, err);
 }
@@ -518,6 +615,7 @@ void jvm_table_close(struct jvm_table *t)
 	tmp_scan_close(&t->scan);
 	pool_free(t->pool);
 	ns_tmp_close(t->containers);
+	jvm_reader_free(t->reader);
 	if (t->watch >= 0)
 		close(t->watch);
 	free(t->all);

@@ -5,9 +5,10 @@
  *
  * New files are found at the next look (by inotify; every 10 s too, or once a second where inotify
  * is refused): a JVM has its file about 20 ms after it starts, before its first collection. A file
- * that has no counters yet is read again later. JVMs in containers are found once a second
- * (ns_tmp_linux.h). Jobs search (tmp_scan_linux.h): a directory that does not answer is left alone.
- * Files of one user fill at most half of the table (base/shares.h).
+ * that has no counters yet is read again later, and one that ends its reader (reader.h) after a
+ * minute. JVMs in containers are found once a second (ns_tmp_linux.h). Jobs search
+ * (tmp_scan_linux.h): a directory that does not answer is left alone. Files of one user fill at
+ * most half of the table (base/shares.h).
  */
 #pragma once
 
@@ -15,12 +16,14 @@
 #include "model/process.h"
 #include "source/runtime/gc_counters.h"
 #include "source/jvm/hsperf.h"
+#include "source/jvm/reader.h"
 #include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/host/tmp_scan_linux.h"
 #include "base/shares.h"
+#include "base/turns.h"
 
 #include <stdatomic.h>
 
@@ -49,7 +52,11 @@ struct jvm {
 	bool young;                          /* it started after the table was opened */
 	bool waits;                          /* its user has used up his time; see base/turns.h */
 	bool in_container;                   /* its namespaces are not ours */
+	bool failed;                         /* reading it has failed, and that was said */
 	struct hsperf data;
+	/* for values.h, in its order; `at` 0 = absent */
+	struct hsperf_number *numbers;
+	uint64_t head[HSPERF_HEAD_WORDS];    /* when the file was last read */
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1]; /* the last one is for safepoints */
 	/* pauses that had ended before the first look */
 	struct hsperf_first firsts[HSPERF_COLLECTORS];
@@ -85,6 +92,13 @@ struct jvm_table {
 	void *last_look_ctx;
 	struct log *log;
 	struct pool *pool;                   /* of searches, and for others to use */
+	struct jvm_reader *reader;
+	uint32_t asked;                      /* the pid of the JVM that it reads; 0 = none */
+	uint64_t wait_ns;                    /* for its answer, at once; 0 = it is taken later */
+	struct turns *turns;                 /* who waits to be read; NULL = nobody */
+	/* called with a file that was read, also again when entries were added; NULL = nobody */
+	void (*take)(void *ctx, struct jvm *j, const struct hsperf_file *file);
+	void *take_ctx;
 	struct tmp_scan scan;
 	struct ns_tmp *containers;
 	int watch;
@@ -104,6 +118,12 @@ void jvm_table_close(struct jvm_table *t);    /* an empty table is allowed */
 
 /* Find new JVMs and remove those that have ended. */
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
+/*
+ * Read the file of a ready JVM as a whole, within wait_ns. returns  false when it cannot be read
+ *
+ * out   until the next one is read
+ */
+bool jvm_table_read(struct jvm_table *t, struct jvm *j, struct hsperf_file *out);
 /* When to do so again: at due_ns, or before while a search goes on. */
 uint64_t jvm_table_due_ns(const struct jvm_table *t, uint64_t now_ns, uint64_t due_ns);
 /* Ask it for a map of its code, when that is due. */

@@ -24,6 +24,8 @@ int jvm_values_list(const char *pattern, bool json, struct out *out, struct err 
 /* *out is NULL where no rule wants one. */
 int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct err *err);
 void jvm_values_free(struct jvm_values *v);             /* NULL allowed, also below */
+/* jvm_table.take, of these values: find their places. */
+void jvm_values_take(void *values, struct jvm *j, const struct hsperf_file *file);
 
 /*
  * Put those that are due as EVENT_COUNTER at now_ns.

@@ -14,6 +14,7 @@
 
 #define SEARCH_NS NS_PER_SEC                 /* for JVMs, before a recording */
 #define SEARCH_LOOK_NS (5 * NS_PER_MS)
+#define ANSWER_NS (6 * NS_PER_SEC)           /* more than the process that reads files may take */
 #define NAME_COLUMN 56
 
 struct jvm_value {
@@ -27,7 +28,6 @@ struct jvm_value {
 
 struct jvm_values {
 	uint32_t n;
-	uint64_t *image;                     /* HSPERF_MAX_BYTES, for the file of one JVM */
 	struct jvm_value all[];
 };
 
@@ -42,12 +42,8 @@ int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct er
 	if (!n)
 		return 0;
 	v = calloc(1, sizeof(*v) + n * sizeof(v->all[0]));
-	if (v)
-		v->image = malloc(HSPERF_MAX_BYTES);
-	if (!v || !v->image) {
-		jvm_values_free(v);
+	if (!v)
 		return err_memory(err, "for counters of Java programs");
-	}
 	for (i = 0; i < needs->ncounters; i++) {
 		struct jvm_value *value = &v->all[v->n];
 
@@ -63,8 +59,6 @@ int jvm_values_new(const struct needs *needs, struct jvm_values **out, struct er
 
 void jvm_values_free(struct jvm_values *v)
 {
-	if (v)
-		free(v->image);
 	free(v);
 }
 
@@ -75,25 +69,34 @@ static double as_number(const struct hsperf_number *n)
 					   : (double)n->value;
 }
 
-/* Read the file of a JVM that the instance means. returns  its bytes; 0 = it is not meant */
-static size_t read_file(struct jvm_table *t, struct jvm *j, const char *instance, uint64_t *image)
+static bool is_meant(struct jvm_table *t, struct jvm *j, const char *instance)
 {
-	struct process *process = proc_pid_process(t->processes, j->pid, &j->own);
-	size_t bytes = j->map.bytes & ~(size_t)7;
+	struct process *process = j->ready ? proc_pid_process(t->processes, j->pid, &j->own) : NULL;
 	bool meant = process && gc_counter_means(instance, process);
 
 	if (process)
 		process_unref(process);
-	return meant && bytes <= HSPERF_MAX_BYTES && mapped_read(&j->map, image, 0, bytes) ? bytes
-											   : 0;
+	return meant;
 }
 
-static bool read_one(struct jvm_values *v, struct jvm_table *t, struct jvm *j,
+void jvm_values_take(void *values, struct jvm *j, const struct hsperf_file *file)
+{
+	const struct jvm_values *v = values;
+	uint32_t i;
+
+	if (!j->numbers)
+		j->numbers = calloc(v->n, sizeof(*j->numbers));
+	for (i = 0; j->numbers && i < v->n; i++)
+		hsperf_number(file, v->all[i].name.counter, &j->numbers[i]);
+}
+
+static bool read_one(const struct jvm_values *v, struct jvm_table *t, struct jvm *j,
 		     const struct jvm_value *value, struct hsperf_number *out)
 {
-	size_t bytes = read_file(t, j, value->name.instance, v->image);
-
-	return bytes && hsperf_number(v->image, bytes, value->name.counter, out);
+	if (!is_meant(t, j, value->name.instance) || !j->numbers || !j->numbers[value - v->all].at)
+		return false;
+	*out = j->numbers[value - v->all];
+	return mapped_read(&j->map, &out->value, out->at, sizeof(out->value));
 }
 
 /* false = there is nothing to tell now */
@@ -106,7 +109,7 @@ static bool value_now(struct jvm_values *v, struct jvm_table *t, struct jvm_valu
 	uint32_t i;
 
 	for (i = 0; i < t->n; i++)
-		if (t->all[i].ready && read_one(v, t, &t->all[i], value, &number)) {
+		if (read_one(v, t, &t->all[i], value, &number)) {
 			sum += as_number(&number);
 			pids += t->all[i].pid;
 			last = number;
@@ -157,7 +160,6 @@ struct found {
 	struct processes *processes;
 	struct os_wake *wake;
 	struct jvm_table table;
-	uint64_t *image;                     /* HSPERF_MAX_BYTES */
 };
 
 static void found_close(struct found *f)
@@ -165,7 +167,6 @@ static void found_close(struct found *f)
 	jvm_table_close(&f->table);
 	os_wake_free(f->wake);
 	processes_free(f->processes);
-	free(f->image);
 }
 
 static int found_open(struct found *f, struct err *err)
@@ -173,11 +174,12 @@ static int found_open(struct found *f, struct err *err)
 	uint64_t until_ns = os_now_ns() + SEARCH_NS;
 	int rc;
 
-	*f = (struct found){.wake = os_wake_new(), .image = malloc(HSPERF_MAX_BYTES)};
-	rc = f->wake && f->image ? processes_new(&f->processes, err)
-				 : err_memory(err, "for the search of Java programs");
+	*f = (struct found){.wake = os_wake_new()};
+	rc = f->wake ? processes_new(&f->processes, err)
+		     : err_memory(err, "for the search of Java programs");
 	if (!rc)
 		rc = jvm_table_open(&f->table, f->processes, NULL, f->wake, NULL, err);
+	f->table.wait_ns = ANSWER_NS;
 	if (!rc)
 		jvm_table_look(&f->table, os_now_ns());
 	while (!rc && f->table.scan.now && os_now_ns() < until_ns) {
@@ -216,21 +218,22 @@ static uint32_t find_keeper(struct found *f, const char *counter, const char *in
 			    struct buf *near)
 {
 	struct hsperf_number number;
+	struct hsperf_file file;
 	struct nearest nearest;
 	uint32_t i, pid = 0;
-	size_t bytes;
 
 	for (i = 0; i < f->table.n; i++) {
 		struct jvm *j = &f->table.all[i];
 
-		if (!j->ready || !(bytes = read_file(&f->table, j, instance, f->image)))
+		if (!is_meant(&f->table, j, instance) ||
+		    !jvm_table_read(&f->table, j, &file))
 			continue;
-		*kept = hsperf_number(f->image, bytes, counter, &number);
+		*kept = hsperf_number(&file, counter, &number);
 		if (*kept)
 			return 0;
-		/* Its names are borrowed from the image. */
+		/* Its names are borrowed from the file. */
 		nearest = (struct nearest){.wanted = counter};
-		hsperf_numbers(f->image, bytes, offer, &nearest);
+		hsperf_numbers(&file, offer, &nearest);
 		pid = j->pid;
 		buf_reset(near);
 		nearest_put(&nearest, "'", "'", near);
@@ -269,14 +272,14 @@ static int check_one(struct found *f, const char *full, struct err *err)
 
 int jvm_values_check(const struct needs *needs, struct err *err)
 {
-	struct found f = {.image = NULL};
+	struct found f = {.wake = NULL};
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->ncounters && !needs->assume_exists; i++) {
 		if (!jvm_counter_is(needs->counters[i].name))
 			continue;
-		if (!f.image)
+		if (!f.wake)
 			rc = found_open(&f, err);
 		if (!rc)
 			rc = check_one(&f, needs->counters[i].name, err);
@@ -321,20 +324,22 @@ static void put_number(void *ctx, const char *name, const struct hsperf_number *
 int jvm_values_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
 	struct listing l = {.pattern = pattern, .json = json};
+	struct hsperf_file file;
 	struct found f;
 	uint32_t i;
-	size_t bytes;
 	int rc;
 
 	if (!pattern || strncasecmp(pattern, "JVM", 3) != 0)
 		return err_set(err, ERR_NOT_FOUND, "not a number of a Java program");
 	rc = found_open(&f, err);
-	for (i = 0; !rc && i < f.table.n; i++)
-		if (f.table.all[i].ready &&
-		    (bytes = read_file(&f.table, &f.table.all[i], "_Global_", f.image)) != 0) {
-			l.jvm = &f.table.all[i];
-			hsperf_numbers(f.image, bytes, put_number, &l);
-		}
+	for (i = 0; !rc && i < f.table.n; i++) {
+		struct jvm *j = &f.table.all[i];
+
+		l.jvm = j;
+		if (is_meant(&f.table, j, "_Global_") &&
+		    jvm_table_read(&f.table, j, &file))
+			hsperf_numbers(&file, put_number, &l);
+	}
 	rc = rc ? rc : buf_check(&l.line, "the list of counters", err);
 	if (!rc)
 		out_put(out, l.line.data, l.line.len);

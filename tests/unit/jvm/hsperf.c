@@ -161,15 +161,38 @@ TEST(a_safepoint_is_told_when_its_time_is_there)
 	assert_int_equal(together.pauses, 3);
 }
 
+static struct hsperf_entry entries[HSPERF_ENTRIES_MAX];
+
+static struct hsperf_file file_of(const void *bytes, size_t n)
+{
+	struct hsperf_file f = {bytes, n, entries, hsperf_entries(bytes, n, entries)};
+
+	assert_true(hsperf_is_sound(&f));
+	return f;
+}
+
+static int parse(const void *bytes, size_t n, struct hsperf *h)
+{
+	struct hsperf_file f = file_of(bytes, n);
+
+	return hsperf_parse(&f, h, NULL);
+}
+
+static bool number(const void *bytes, size_t n, const char *name, struct hsperf_number *out)
+{
+	struct hsperf_file f = file_of(bytes, n);
+
+	return hsperf_number(&f, name, out);
+}
+
 TEST(a_file_has_its_counters_or_is_refused_however_it_is_cut)
 {
 	struct buf file = {0};
 	struct hsperf h;
-	struct err err;
 	size_t n;
 
-	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_jvm_hsperf/young", 4096, &file, &err), 0);
-	assert_int_equal(hsperf_parse(file.data, file.len, &h, &err), 0);
+	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_jvm_hsperf/young", 4096, &file, NULL), 0);
+	assert_int_equal(parse(file.data, file.len, &h), 0);
 	assert_int_equal(h.frequency_hz, 1000000000u);
 	assert_int_not_equal(h.ticks_at, 0);
 	assert_int_equal(h.collectors[1].at[0], 0);
@@ -178,10 +201,30 @@ TEST(a_file_has_its_counters_or_is_refused_however_it_is_cut)
 
 		assert_non_null(copy);
 		memcpy(copy, file.data, n);
-		assert_int_not_equal(hsperf_parse(copy, n, &h, &err), 0);
+		assert_int_not_equal(parse(copy, n, &h), 0);
 		free(copy);
 	}
 	buf_free(&file);
+}
+
+TEST(entries_that_leave_the_file_are_not_believed)
+{
+	static const uint32_t places[][2] = {{0, 0}, {120, 0}, {127, 1}, {100, 28}}; /* sound */
+	static const uint32_t wrong[][2] = {{124, 0}, {128, 0}, {4, 0}, {UINT32_MAX - 7, 0},
+					    {127, 2}, {0, 129}, {129, 1}, {100, UINT32_MAX}};
+	struct hsperf_entry e = {.name = "sun.rt.safepoints"};
+	static unsigned char bytes[128];
+	const struct hsperf_file file = {bytes, sizeof(bytes), &e, 1};
+	unsigned i;
+
+	for (i = 0; i < 4 + 8; i++) {
+		e.at = i < 4 ? places[i][0] : wrong[i - 4][0];
+		e.text_bytes = i < 4 ? places[i][1] : wrong[i - 4][1];
+		assert_int_equal(hsperf_is_sound(&file), i < 4);
+	}
+	e = (struct hsperf_entry){.at = 8};
+	memset(e.name, 'x', sizeof(e.name));
+	assert_false(hsperf_is_sound(&file));
 }
 
 /* An entry of 64 bytes: name at 20, an i64 at 56. */
@@ -211,14 +254,14 @@ TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 	memcpy(b, head, 32);
 	for (i = 0; i < 9; i++)
 		put_long(b, i, names[i], 1000 + i);
-	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
+	assert_int_equal(parse(b, sizeof(b), &h), 0);
 	assert_int_equal(h.nspaces, 2);
 	assert_int_equal(h.spaces[0].at, 32 + 5 * 64 + 56);
 	assert_int_equal(h.spaces[1].at, 32 + 6 * 64 + 56);
 	assert_true(!h.spaces[0].old && !h.spaces[0].eden && h.spaces[1].old);
 	for (i = 5; i < 9; i++)
 		put_long(b, i, "sun.gc.generation.0.space.0.used", i);
-	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
+	assert_int_equal(parse(b, sizeof(b), &h), 0);
 	assert_int_equal(h.nspaces, 4);
 	assert_true(h.spaces[0].eden);
 }
@@ -235,6 +278,7 @@ TEST(a_number_is_found_with_what_it_counts)
 					       2,    0,	   1,	 [24] = 32, [28] = 3};
 	static _Alignas(8) unsigned char b[32 + 3 * 64];
 	struct hsperf_number n;
+	struct hsperf_file f;
 	struct buf names = {0};
 	size_t cut;
 
@@ -246,26 +290,27 @@ TEST(a_number_is_found_with_what_it_counts)
 	b[32 + 15] = 3;                          /* goes up and down */
 	b[32 + 2 * 64 + 14] = 3;                 /* ticks, */
 	b[32 + 2 * 64 + 15] = 2;                 /* only goes up */
-	assert_true(hsperf_number(b, sizeof(b), "java.threads.live", &n));
+	assert_true(number(b, sizeof(b), "java.threads.live", &n));
 	assert_true(n.value == 12 && !n.grows && !n.ticks);
-	assert_true(hsperf_number(b, sizeof(b), "sun.rt.safepointTime", &n));
+	assert_true(number(b, sizeof(b), "sun.rt.safepointTime", &n));
 	assert_true(n.value == 77 && n.grows && n.ticks && n.frequency_hz == 1000);
-	assert_false(hsperf_number(b, sizeof(b), "sun.rt.safepoint", &n));
-	hsperf_numbers(b, sizeof(b), add_name, &names);
+	assert_int_equal(n.at, 32 + 2 * 64 + 56);
+	assert_false(number(b, sizeof(b), "sun.rt.safepoint", &n));
+	f = file_of(b, sizeof(b));
+	hsperf_numbers(&f, add_name, &names);
 	assert_string_equal(buf_text(&names), "java.threads.live=12 sun.os.hrt.frequency=1000 "
 					      "sun.rt.safepointTime=77+t ");
-	hsperf_numbers(b, 31, add_name, &names);
 	buf_free(&names);
 	for (cut = 0; cut < sizeof(b); cut++)
-		assert_false(hsperf_number(b, cut, "sun.rt.safepointTime", &n));
+		assert_false(number(b, cut, "sun.rt.safepointTime", &n));
 }
 
-/* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
-TEST(texts_are_found_by_name_and_cut_at_their_room)
+/* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint12"; names at 20, then texts. */
+TEST(texts_are_found_behind_their_names_and_cut_at_the_end)
 {
 	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0,	    1,
 					       2,    0,	   1,	 [24] = 32, [28] = 2};
-	static const unsigned char entry[20] = {48, [4] = 20, [8] = 8, [12] = 'B', [16] = 40};
+	static const unsigned char entry[20] = {48, [4] = 20, [8] = 8, [12] = 'B', [16] = 36};
 	unsigned char b[128];
 	const char *text = NULL;
 	size_t n = 0, cut;
@@ -275,18 +320,20 @@ TEST(texts_are_found_by_name_and_cut_at_their_room)
 	memcpy(b + 32, entry, 20);
 	memcpy(b + 80, entry, 20);
 	strcpy((char *)b + 52, "java.rt.vmFlags");
-	strcpy((char *)b + 72, "+A");
+	strcpy((char *)b + 68, "+A");
 	strcpy((char *)b + 100, "java.rt.vmArgs");
-	memcpy(b + 120, "-Xint12", 8);
+	memcpy(b + 115, "-Xint12", 8);
 	assert_true(hsperf_text(b, sizeof(b), "java.rt.vmFlags", &text, &n));
 	assert_int_equal(n, 2);
 	assert_true(hsperf_text(b, sizeof(b), "java.rt.vmArgs", &text, &n));
 	assert_int_equal(n, 7);
 	assert_memory_equal(text, "-Xint12", 7);
 	assert_false(hsperf_text(b, sizeof(b), "java.rt.vm", &text, &n));
-	for (cut = 0; cut < sizeof(b); cut++)
+	for (cut = 0; cut < 116; cut++)
 		assert_false(hsperf_text(b, cut, "java.rt.vmArgs", &text, &n));
-	b[88] = 9;                               /* longer than its entry */
+	assert_true(hsperf_text(b, 117, "java.rt.vmArgs", &text, &n));
+	assert_int_equal(n, 2);
+	b[7] = 0;                                /* not complete */
 	assert_false(hsperf_text(b, sizeof(b), "java.rt.vmArgs", &text, &n));
 }
 
@@ -301,7 +348,8 @@ int main(void)
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(what_the_heap_holds_is_the_sum_of_its_spaces),
 		cmocka_unit_test(a_number_is_found_with_what_it_counts),
-		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),
+		cmocka_unit_test(entries_that_leave_the_file_are_not_believed),
+		cmocka_unit_test(texts_are_found_behind_their_names_and_cut_at_the_end),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
 	};
 

@@ -402,7 +402,7 @@ TEST(what_a_jvm_says_of_its_beginning_is_believed_within_bounds)
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -424,5 +424,7 @@ int main(void)
 		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], JVM_READER_WORD))
+		return jvm_reader_serve();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
