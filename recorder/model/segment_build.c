@@ -294,6 +294,39 @@ static bool is_flood(struct quota_use *use, const struct segment_quota *limit)
 	return use->flooded;
 }
 
+/* Where a node's step is kept: other steps may be there. */
+static struct known_step *step_of(struct segment_builder *b, uint32_t node,
+				  const struct frame_ref *ref)
+{
+	uint64_t mixed = (node + ref->offset + (uintptr_t)ref->object) * 0x9e3779b97f4a7c15u;
+
+	return &b->steps[mixed >> (64 - SEGMENT_STEPS_BITS)];
+}
+
+/* The node of a frame that was called from a node; STACK_NONE when a table is full. */
+static uint32_t next_node(struct segment_builder *b, uint32_t node, const struct frame_ref *ref,
+			  struct quota_use *use,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	struct known_step *known = step_of(b, node, ref);
+	uint32_t number, local, next, nodes = b->nnodes;
+	bool is_fresh;
+
+	if (known->parent == node && same_step(&known->ref, ref))
+		return known->node;
+	number = frames_intern(b->frames, ref, &is_fresh);
+	local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
+	if (is_fresh && fresh)
+		fresh(ctx, frame_get(b->frames, number));
+	next = local == UINT32_MAX ? STACK_NONE : node_get(b, node, local);
+	if (next == STACK_NONE)
+		return STACK_NONE;
+	use->frames += is_fresh;
+	use->nodes += b->nnodes - nodes;
+	*known = (struct known_step){node, next, *ref};
+	return next;
+}
+
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
@@ -315,22 +348,11 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 	last->n = depth;
 	n -= depth;
 	while (n--) {
-		uint32_t number, local, nodes = b->nnodes;
-		bool is_fresh;
-
 		if (is_flood(use, limit))
 			return known_stack(b, leaf_first, n + 1, node);
-		number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
-		local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
-		if (is_fresh && fresh)
-			fresh(ctx, frame_get(b->frames, number));
-		if (local == UINT32_MAX)
-			return STACK_NONE;
-		node = node_get(b, node, local);
+		node = next_node(b, node, &leaf_first[n], use, fresh, ctx);
 		if (node == STACK_NONE)
 			return STACK_NONE;
-		use->frames += is_fresh;
-		use->nodes += b->nnodes - nodes;
 		if (last->n < STACK_MAX_FRAMES) {
 			last->steps[last->n].ref = leaf_first[n];
 			last->steps[last->n++].node = node;
@@ -392,6 +414,7 @@ void segment_builder_reset(struct segment_builder *b)
 	text_table_free(&b->names);
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
+	memset(b->steps, 0, sizeof(b->steps));
 	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
