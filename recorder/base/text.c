@@ -32,9 +32,14 @@ const char *text_base_name(const char *path)
 	return text_last_part(path, *path == '/' ? "/" : "/\\");
 }
 
+static bool same_letter(char a, char b)
+{
+	return a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 'a' && (a | 0x20) <= 'z');
+}
+
 bool text_same_fold(const char *a, const char *b)
 {
-	while (*a && (*a == *b || tolower((unsigned char)*a) == tolower((unsigned char)*b))) {
+	while (*a && same_letter(*a, *b)) {
 		a++;
 		b++;
 	}
@@ -50,7 +55,7 @@ bool text_ends_fold(const char *text, const char *end)
 
 bool text_starts_fold(const char *text, const char *start)
 {
-	while (*start && tolower((unsigned char)*text) == tolower((unsigned char)*start)) {
+	while (*start && same_letter(*text, *start)) {
 		text++;
 		start++;
 	}

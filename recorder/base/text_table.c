@@ -18,6 +18,24 @@ struct text_key {
 	size_t n;
 };
 
+/* Each event names its fields, so this takes a third of what hash_bytes() does. */
+static uint64_t hash_text(const char *text, size_t n)
+{
+	const uint64_t mix = 0x9e3779b97f4a7c15u;
+	uint64_t h = n * mix, word = 0;
+
+	for (; n >= 8; text += 8, n -= 8) {
+		memcpy(&word, text, 8);
+		h = (h ^ word) * mix;
+		h ^= h >> 32;
+	}
+	word = 0;
+	if (n)
+		memcpy(&word, text, n);
+	h = (h ^ word) * mix;
+	return h ^ h >> 32;
+}
+
 static bool is_text(const void *ctx, uint32_t value, const void *key)
 {
 	const struct text_table *t = ctx;
@@ -33,7 +51,7 @@ static uint32_t find(const struct text_table *t, const char *text, size_t n, uin
 
 uint32_t text_table_find(const struct text_table *t, const char *text, size_t n)
 {
-	return find(t, text, n, hash_bytes(text, n));
+	return find(t, text, n, hash_text(text, n));
 }
 
 /* Room for n bytes in the first block, or in a new one; NULL without memory. */
@@ -55,7 +73,7 @@ static char *text_room(struct text_table *t, size_t n)
 
 uint32_t text_table_add(struct text_table *t, const char *text, size_t n)
 {
-	uint64_t hash = hash_bytes(text, n);
+	uint64_t hash = hash_text(text, n);
 	uint32_t found = find(t, text, n, hash);
 	char *copy;
 

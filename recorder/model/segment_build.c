@@ -9,7 +9,6 @@
 
 #define MAX_OPEN_BYTES ((size_t)4 << 20)    /* encoded bytes that make it full */
 #define MAX_OPEN_NODES (SEGMENT_MAX_NODES / 4)
-#define MAX_NAMES 4096u
 #define PUT_BYTES 24u                       /* the most that one value adds to a column */
 #define ROOM_APPENDS 32u                    /* for which room is reserved at once */
 
@@ -68,34 +67,55 @@ static void column_run(struct column *c, uint64_t v)
 	c->run_length++;
 }
 
+static bool room_for(struct buf *bytes, size_t n)
+{
+	if (buf_reserve(bytes, n))
+		return true;
+	bytes->failed = 0;
+	return false;
+}
+
 /*
  * Reserve room in every column first, so that an append cannot fail half way, and for a row of
- * appends at once. Each run column keeps room for the run that sealing will end.
+ * appends at once; fields may need more. Each run column keeps room for the run that sealing will
+ * end.
  */
 static bool columns_room(struct segment_builder *b, size_t field_bytes)
 {
+	const size_t row = ROOM_APPENDS * PUT_BYTES;
 	unsigned i;
 
-	if (b->appends_left && field_bytes <= PUT_BYTES) {
-		b->appends_left--;
-		return true;
-	}
-	b->appends_left = 0;
-	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		size_t need = (ROOM_APPENDS + 1) * PUT_BYTES +
-			      (i == COLUMN_EVENT_FIELDS ? field_bytes : 0);
-
-		if (!buf_reserve(&b->columns[i].bytes, need)) {
-			b->columns[i].bytes.failed = 0;
+	if (!b->appends_left) {
+		for (i = 0; i < SEGMENT_COLUMNS; i++)
+			if (!room_for(&b->columns[i].bytes, row + PUT_BYTES))
+				return false;
+		if (!room_for(&b->sample_stacks, ROOM_APPENDS * sizeof(uint32_t)))
 			return false;
-		}
+		b->appends_left = ROOM_APPENDS;
 	}
-	if (!buf_reserve(&b->sample_stacks, ROOM_APPENDS * sizeof(uint32_t))) {
-		b->sample_stacks.failed = 0;
+	if (field_bytes > PUT_BYTES &&
+	    !room_for(&b->columns[COLUMN_EVENT_FIELDS].bytes, row + field_bytes))
 		return false;
-	}
-	b->appends_left = ROOM_APPENDS - 1;
+	b->appends_left--;
 	return true;
+}
+
+static size_t columns_bytes(const struct segment_builder *b)
+{
+	size_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < SEGMENT_COLUMNS; i++)
+		n += b->columns[i].bytes.len;
+	return n;
+}
+
+/* Counting them for each event would cost more than the event's own columns. */
+static void note_most_bytes(struct segment_builder *b, size_t field_bytes)
+{
+	if (b->columns_most >= MAX_OPEN_BYTES / 2)
+		b->columns_most = columns_bytes(b);
+	b->columns_most += SEGMENT_COLUMNS * PUT_BYTES + field_bytes;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -147,15 +167,23 @@ static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 	return local;
 }
 
-/* Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. */
-static uint32_t local_name(struct segment_builder *b, const char *name)
+/*
+ * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
+ * which it mostly follows.
+ */
+static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before)
 {
-	uint32_t local;
+	uint32_t *next = &b->next_name[before % SEGMENT_MAX_NAMES], local;
 
 	if (!name || !name[0])
 		return 0;
+	if (*next < b->names.n && strcmp(text_table_get(&b->names, *next), name) == 0)
+		return *next + 1;
 	local = text_table_add(&b->names, name, strlen(name));
-	return local == TABLE_NONE ? UINT32_MAX : local + 1;
+	if (local == TABLE_NONE)
+		return UINT32_MAX;
+	*next = local;
+	return local + 1;
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -266,6 +294,39 @@ static bool is_flood(struct quota_use *use, const struct segment_quota *limit)
 	return use->flooded;
 }
 
+/* Where a node's step is kept: other steps may be there. */
+static struct known_step *step_of(struct segment_builder *b, uint32_t node,
+				  const struct frame_ref *ref)
+{
+	uint64_t mixed = (node + ref->offset + (uintptr_t)ref->object) * 0x9e3779b97f4a7c15u;
+
+	return &b->steps[mixed >> (64 - SEGMENT_STEPS_BITS)];
+}
+
+/* The node of a frame that was called from a node; STACK_NONE when a table is full. */
+static uint32_t next_node(struct segment_builder *b, uint32_t node, const struct frame_ref *ref,
+			  struct quota_use *use,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	struct known_step *known = step_of(b, node, ref);
+	uint32_t number, local, next, nodes = b->nnodes;
+	bool is_fresh;
+
+	if (known->parent == node && same_step(&known->ref, ref))
+		return known->node;
+	number = frames_intern(b->frames, ref, &is_fresh);
+	local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
+	if (is_fresh && fresh)
+		fresh(ctx, frame_get(b->frames, number));
+	next = local == UINT32_MAX ? STACK_NONE : node_get(b, node, local);
+	if (next == STACK_NONE)
+		return STACK_NONE;
+	use->frames += is_fresh;
+	use->nodes += b->nnodes - nodes;
+	*known = (struct known_step){node, next, *ref};
+	return next;
+}
+
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
@@ -280,28 +341,18 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 		return known_stack(b, leaf_first, n, node);
 	use = use ? use : &none;
 	use->stacks++;
-	while (n && depth < last->n && same_step(&leaf_first[n - 1], &last->steps[depth].ref)) {
-		node = last->steps[depth++].node;
-		n--;
-	}
+	while (depth < last->n && depth < n &&
+	       same_step(leaf_first + n - 1 - depth, &last->steps[depth].ref))
+		depth++;
+	node = depth ? last->steps[depth - 1].node : STACK_NONE;
 	last->n = depth;
+	n -= depth;
 	while (n--) {
-		uint32_t number, local, nodes = b->nnodes;
-		bool is_fresh;
-
 		if (is_flood(use, limit))
 			return known_stack(b, leaf_first, n + 1, node);
-		number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
-		local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
-		if (is_fresh && fresh)
-			fresh(ctx, frame_get(b->frames, number));
-		if (local == UINT32_MAX)
-			return STACK_NONE;
-		node = node_get(b, node, local);
+		node = next_node(b, node, &leaf_first[n], use, fresh, ctx);
 		if (node == STACK_NONE)
 			return STACK_NONE;
-		use->frames += is_fresh;
-		use->nodes += b->nnodes - nodes;
 		if (last->n < STACK_MAX_FRAMES) {
 			last->steps[last->n].ref = leaf_first[n];
 			last->steps[last->n++].node = node;
@@ -353,6 +404,7 @@ void segment_builder_reset(struct segment_builder *b)
 		b->columns[i].run_length = 0;
 	}
 	b->recent_threads.n = 0;
+	b->columns_most = 0;
 	buf_reset(&b->sample_stacks);
 	b->appends_left = 0;
 	b->threads.count = b->frame_list.count = 0;
@@ -362,6 +414,7 @@ void segment_builder_reset(struct segment_builder *b)
 	text_table_free(&b->names);
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
+	memset(b->steps, 0, sizeof(b->steps));
 	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
@@ -503,8 +556,8 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 {
 	uint32_t nfields = e->nfields < EVENT_MAX_FIELDS ? e->nfields : EVENT_MAX_FIELDS;
 	uint32_t field_names[EVENT_MAX_FIELDS];
-	uint32_t provider = local_name(b, e->provider);
-	uint32_t name = local_name(b, e->name);
+	uint32_t provider = local_name(b, e->provider, 0);
+	uint32_t name = local_name(b, e->name, provider), field_name = name;
 	struct column *c = b->columns;
 	size_t before = c[COLUMN_EVENT_FIELDS].bytes.len;
 	uint32_t i;
@@ -512,9 +565,11 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	if (provider == UINT32_MAX || name == UINT32_MAX)
 		return ERR_MEMORY;
 	for (i = 0; i < nfields; i++) {
-		field_names[i] = local_name(b, e->fields[i].name[0] ? e->fields[i].name : "?");
-		if (field_names[i] == UINT32_MAX)
+		field_name = local_name(b, e->fields[i].name[0] ? e->fields[i].name : "?",
+					field_name);
+		if (field_name == UINT32_MAX)
 			return ERR_MEMORY;
+		field_names[i] = field_name;
 	}
 	note_time(b, e->time_ns / SEGMENT_TICK_NS);
 	column_delta(&c[COLUMN_EVENT_TIME], e->time_ns / SEGMENT_TICK_NS);
@@ -603,10 +658,12 @@ static struct thread *thread_of(struct segment_builder *b, const struct event *e
 /* thread: what it is listed under; NULL = none. */
 static int append(struct segment_builder *b, const struct event *e, struct thread *thread)
 {
+	size_t field_bytes = fields_bytes(e);
 	uint32_t local = THREAD_NONE;
 
-	if (!columns_room(b, fields_bytes(e)))
+	if (!columns_room(b, field_bytes))
 		return ERR_MEMORY;
+	note_most_bytes(b, field_bytes);
 	if (thread) {
 		local = local_thread(b, thread);
 		if (local == UINT32_MAX)
@@ -640,20 +697,15 @@ void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t 
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static size_t columns_bytes(const struct segment_builder *b)
+/* Names become a column at sealing; a length takes at most two bytes, the NUL one. */
+static size_t open_bytes(const struct segment_builder *b, size_t columns)
 {
-	size_t n = 0;
-	unsigned i;
-
-	for (i = 0; i < SEGMENT_COLUMNS; i++)
-		n += b->columns[i].bytes.len;
-	return n;
+	return columns + b->sample_stacks.len + b->names.bytes + b->names.n;
 }
 
-/* Names become a column at sealing; a length takes at most two bytes, the NUL one. */
 size_t segment_open_bytes(const struct segment_builder *b)
 {
-	return columns_bytes(b) + b->sample_stacks.len + b->names.bytes + b->names.n;
+	return open_bytes(b, columns_bytes(b));
 }
 
 bool segment_is_empty(const struct segment_builder *b)
@@ -678,7 +730,8 @@ bool segment_is_full(const struct segment_builder *b, uint64_t now_ns)
 	if (segment_is_empty(b))
 		return false;
 	return b->nsamples >= SEGMENT_MAX_SAMPLES || b->nevents >= SEGMENT_MAX_EVENTS ||
-	       b->nnodes >= MAX_OPEN_NODES || b->names.n >= MAX_NAMES ||
+	       b->nnodes >= MAX_OPEN_NODES || b->names.n >= SEGMENT_MAX_NAMES ||
 	       (now_ns > first_ns && now_ns - first_ns >= SEGMENT_MAX_NS) ||
-	       segment_open_bytes(b) >= MAX_OPEN_BYTES;
+	       (open_bytes(b, b->columns_most) >= MAX_OPEN_BYTES &&
+		segment_open_bytes(b) >= MAX_OPEN_BYTES);
 }

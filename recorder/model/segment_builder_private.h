@@ -29,6 +29,15 @@ struct last_stack {
 	struct { struct frame_ref ref; uint32_t node; } steps[STACK_MAX_FRAMES];
 };
 
+/*
+ * A frame that was called from a node, and the node that it led to: instead of three look-ups in
+ * large tables. Empty after sealing.
+ */
+struct known_step {
+	uint32_t parent, node;
+	struct frame_ref ref;                /* no object: empty */
+};
+
 /* ---- segment_quota.c ------------------------------------------------------------------------- */
 
 /*
@@ -101,6 +110,8 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
  * Threads that take turns on a few CPUs. 260 KB, of which only the depth of real stacks is touched.
  */
 #define SEGMENT_LAST_STACKS 16u
+#define SEGMENT_STEPS_BITS 11                /* 80 KB */
+#define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
 struct segment_builder {
 	struct frames *frames;
@@ -122,8 +133,11 @@ struct segment_builder {
 	struct table node_index;
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
+	struct known_step steps[1u << SEGMENT_STEPS_BITS];
 
 	struct text_table names;
+	uint32_t next_name[SEGMENT_MAX_NAMES];  /* what followed a name in the last event with it */
+	size_t columns_most;                /* the columns have no more bytes than these */
 
 	struct quota_book quota;
 	struct thread *more_thread;    /* for samples of processes over the quota; NULL = not yet */
@@ -137,7 +151,12 @@ static inline void put_varint(struct buf *b, uint64_t v)
 {
 	uint8_t bytes[VARINT_MAX_BYTES];
 
-	buf_put(b, bytes, varint_put(bytes, v));
+	if (b->failed || b->cap - b->len <= VARINT_MAX_BYTES) {
+		buf_put(b, bytes, varint_put(bytes, v));
+		return;
+	}
+	b->len += varint_put((uint8_t *)b->data + b->len, v);
+	b->data[b->len] = '\0';
 }
 
 static inline void column_plain(struct column *c, uint64_t v)

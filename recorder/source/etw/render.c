@@ -93,8 +93,15 @@ void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 	char out[4];
 
 	for (size_t i = 0; i < nbytes / 2 && r->used < r->limit;) {
-		uint32_t c = utf16_next(text, nbytes / 2, &i);
+		uint32_t c = le16(text + 2 * i);
 
+		/* Nearly all of them. */
+		if (c >= 0x20 && c < 0x7f && r->limit - r->used > 1) {
+			r->text[r->used++] = (char)c;
+			i++;
+			continue;
+		}
+		c = utf16_next(text, nbytes / 2, &i);
 		put(r, out, utf8_encode(is_control(c) ? ' ' : c, out));
 	}
 }
