@@ -4,14 +4,18 @@
  * writes it. Readings are lines of the time since the last one in ms, who is read, and each field's
  * value; what is no number is not available.
  */
+#include "base/json_read.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "model/process_name.h"
 #include "source/counter_name.h"
+#include "source/host/maps.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_table.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +155,51 @@ static void readings(struct text all)
 		abort();
 }
 
+/* One source at most has it; a list of counters is JSON whatever they are called. */
+static void list(const char *name)
+{
+	struct counter_row row = {.counter = name, .value = (double)strlen(name) / 7,
+				  .unit = name, .means = name};
+	struct counter_name parts = {{0}, {0}, {0}};
+	struct json_value line;
+	struct buf out = {0};
+	char value[40];
+
+	if (jvm_counter_is(name) + event_counter_is(name) + prometheus_counter_is(name) > 1)
+		abort();
+	counter_name_split(name, &parts, NULL);
+	row.category = parts.category;
+	row.name = parts.counter;
+	row.instance = parts.instance;
+	counter_put_json(&row, &out);
+	if (!json_read(buf_text(&out), &line) || !json_member(line, "instance").at)
+		abort();
+	counter_value_text(row.value, value, sizeof(value));
+	buf_free(&out);
+}
+
+/* /proc/PID/maps: what is read of a line is what stands in it, but for its path's line feeds. */
+static void mappings(struct text all)
+{
+	struct maps_line m, again;
+	char own[1000], back[1100];
+	struct text line;
+
+	while (text_line(&all, &line)) {
+		text_copy(line, own, sizeof(own));
+		if (!maps_line_read(own, &m))
+			continue;
+		maps_path_is_run_time(m.path);
+		snprintf(back, sizeof(back),
+			 "%" PRIx64 "-%" PRIx64 " r-%cp %" PRIx64 " %x:%x %" PRIu64 " %s", m.start,
+			 m.end, m.executable ? 'x' : '-', m.pgoff, m.major, m.minor, m.ino, m.path);
+		if (!maps_line_read(back, &again) || again.start != m.start || again.end != m.end ||
+		    again.pgoff != m.pgoff || again.ino != m.ino || again.major != m.major ||
+		    again.minor != m.minor || again.executable != m.executable)
+			abort();
+	}
+}
+
 static void names(struct text all)
 {
 	struct proc_counter counter;
@@ -159,6 +208,7 @@ static void names(struct text all)
 
 	text_copy(all, name, sizeof(name));
 	find(name, &counter);
+	list(name);
 	second = strchr(name, '\n');
 	if (second) {
 		*second++ = '\0';
@@ -178,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	all = text_of((const char *)data + 1, size - 1);
-	switch ((uint8_t)(data[0] - '0') % 5) {
+	switch ((uint8_t)(data[0] - '0') % 6) {
 	case 0:
 		rows(all);
 		break;
@@ -191,8 +241,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 3:
 		names(all);
 		break;
-	default:
+	case 4:
 		readings(all);
+		break;
+	default:
+		mappings(all);
 		break;
 	}
 	return 0;
