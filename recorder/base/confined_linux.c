@@ -20,6 +20,7 @@ extern char **environ;
 #define STAT_MAX_BYTES 4096u
 #define REAP_TRIES 200                   /* of 5 ms: one that hangs in a file system cannot end */
 #define PARTS_MAX 3u
+#define CPU_LOOK_NS (100 * NS_PER_MS)    /* between looks at its CPU time */
 
 union control {
 	struct cmsghdr head;
@@ -153,10 +154,19 @@ void confined_end(struct confined *c)
 	end(c);
 }
 
+static bool uses_too_much(const struct confined *c)
+{
+	return c->max_cpu_ns && cpu_of(atomic_load(&c->pid)) > c->asked_cpu_ns + c->max_cpu_ns;
+}
+
 static int failed(struct confined *c, bool is_late, struct err *err)
 {
+	bool spends = is_late && uses_too_much(c);
 	int status = end(c);
 
+	if (spends)
+		return err_set(err, ERR_LIMIT, "reading its %s took more than %u ms of CPU time",
+			       c->reads, (unsigned)(c->max_cpu_ns / NS_PER_MS));
 	if (is_late)
 		return err_set(err, ERR_LIMIT, "reading its %s took longer than %u s", c->reads,
 			       (unsigned)(c->max_ns / NS_PER_SEC));
@@ -218,6 +228,7 @@ int confined_ask(struct confined *c, const struct iovec *parts, unsigned nparts,
 		if (rc)
 			return rc;
 		take_priority(c);
+		c->asked_cpu_ns = c->max_cpu_ns ? cpu_of(atomic_load(&c->pid)) : 0;
 		if (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
 			return 0;
 		end(c);
@@ -226,7 +237,7 @@ int confined_ask(struct confined *c, const struct iovec *parts, unsigned nparts,
 		       c->reads);
 }
 
-/* It waits in one call, so that a process that hangs can be seen. */
+/* Without a limit on its CPU time it waits in one call, so that one that hangs can be seen. */
 int confined_receive_some(struct confined *c, void *to, size_t n, size_t max, uint64_t end_ns,
 			  size_t *got_bytes, struct err *err)
 {
@@ -234,12 +245,14 @@ int confined_receive_some(struct confined *c, void *to, size_t n, size_t max, ui
 
 	while (all < n) {
 		struct pollfd p = {.fd = c->fd, .events = POLLIN};
-		uint64_t now_ns = os_now_ns();
+		uint64_t now_ns = os_now_ns(), wait_ns = end_ns - now_ns;
 		ssize_t got = -1;
 
-		if (now_ns >= end_ns)
+		if (now_ns >= end_ns || uses_too_much(c))
 			return failed(c, true, err);
-		if (poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1) > 0) {
+		if (c->max_cpu_ns && wait_ns > CPU_LOOK_NS)
+			wait_ns = CPU_LOOK_NS;
+		if (poll(&p, 1, (int)(wait_ns / NS_PER_MS) + 1) > 0) {
 			got = recv(c->fd, (char *)to + all, max - all, MSG_DONTWAIT);
 			if (!got || (got < 0 && errno != EINTR && errno != EAGAIN))
 				return failed(c, false, err);

@@ -18,12 +18,14 @@ struct confined {
 	const char *word;                    /* the program's argument; main() serves it */
 	const char *reads, *from;            /* for messages: "symbols", "file" */
 	uint64_t max_ns;                     /* for one answer */
+	uint64_t max_cpu_ns;                 /* of a CPU, for one answer; 0 = as long as max_ns */
+	uint64_t asked_cpu_ns;               /* what it had used when it was asked */
 	int fd;                              /* -1 = there is no process */
 	_Atomic pid_t pid;                   /* 0 likewise */
 	_Atomic uint64_t ended_cpu_ns;       /* of those that have ended */
 };
 
-/* ---- its owner: word, reads, from and max_ns are set, fd is -1 ------------------------------- */
+/* ---- its owner: word, reads, from and the limits are set, fd is -1 --------------------------- */
 
 /*
  * Ask the process, which is at rest; it is started if need be. The parts fit into a socket's

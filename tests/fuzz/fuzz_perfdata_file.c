@@ -1,12 +1,17 @@
 /*
  * Any bytes as a file of perf: surveyed, its records in time order, its processes and mappings, and
- * where the addresses of its samples lie. No file that it names is opened but the vDSO: a host name
- * that is not this one's stands in no corpus file, and unwind tables are not read here.
+ * where the addresses of its samples lie. A file that says to be of THIS_HOST is of this machine:
+ * the files that it names are looked for, and none of them is the one that was mapped. Unwind
+ * tables are not read here.
  */
 #include "source/perfdata/perf_world.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#define THIS_HOST "this-machine"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,10 +80,16 @@ static void run(struct fuzz *f, struct frames *frames, struct processes *process
 {
 	const struct perf_world_config cfg = {.frames = frames, .processes = processes,
 					 .file = f->file, .start_ns = 1, .put = put, .ctx = f};
+	struct perf_file_facts *facts = (struct perf_file_facts *)(uintptr_t)
+		perf_file_facts(f->file);
 	static const _Atomic bool never;
 	struct err err;
 
-	if (perf_file_survey(f->file, &never, &err) || perf_world_new(&cfg, &f->world, &err))
+	if (perf_file_survey(f->file, &never, &err))
+		return;
+	if (strcmp(facts->host, THIS_HOST) == 0)
+		os_host_name(facts->host, sizeof(facts->host));
+	if (perf_world_new(&cfg, &f->world, &err))
 		return;
 	if (perf_file_run(f->file, take, f, &err))
 		abort();

@@ -4,6 +4,7 @@
  */
 #include "base/os.h"
 #include "triggers/event_match.h"
+#include "triggers/perf_counter.h"
 #include "triggers/trigger.h"
 
 #include <stdlib.h>
@@ -12,16 +13,17 @@
 static const char *const names[] = {
 	"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop", "Exception/Start",
 	"R/Start", "R/Stop", "EventID(1)", "EventID(2)", "A:B:C", "Process/Exit", "",
-	"signal_deliver", "mark_victim", "EventLog", "GC/GarbageCollection",
+	"signal_deliver", "mark_victim", "EventLog", "GC/GarbageCollection", "GC/Pauses",
 };
 static const char *const providers[] = {
 	"Microsoft-Windows-DotNETRuntime", "P", "Linux", "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}",
-	"signal", "oom",
+	"signal", "oom", "JVM", "V8",
 };
 static const char *const field_names[] = {
 	"Count", "Message", "Log", "x", "Type", "Reason", "Depth", "ExitStatus", "ExitCode",
 	"Signal", "sig", "sa_handler", "pid", "comm", "anon_rss", "EventId", "ActivityID",
 	"RelatedActivityID", "ExceptionType", "PauseMs",
+	"Pauses", "PauseMSec", "PauseMinMSec",
 };
 static const char *const texts[] = {
 	"Application", "kernel", "BackgroundGC", "SuspendForGC", "SuspendForGCPrep", "12.5", "-3",
@@ -109,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct buf state = {0};
 	size_t kinds = 0, len;
 	char path[ACTIVITY_PATH_BYTES], *spec;
-	struct err err;
+	struct err err = {0};
 
 	while (triggers[kinds])
 		kinds++;
@@ -123,6 +125,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	memcpy(spec, data + 1, len);
 	spec[len] = '\0';
 	activity_path(spec, 7, path);
+	memset(&needs, 0, sizeof(needs));
+	if (counter_monitor_parse(spec, &needs, &err) ? !*err.text : needs.ncounters != 1)
+		abort();
 	if (trigger_open(triggers[data[0] % kinds], spec, &env, &t, &err) == 0) {
 		memset(&needs, 0, sizeof(needs));
 		t->ops->needs(t, &needs, &err);

@@ -2,10 +2,10 @@
  * The process that reads what .NET programs send over EventPipe: a nettrace stream is bytes of a
  * stranger, so it is parsed where no harm can be done (base/confined_linux.h), for all programs in
  * one process. What it answers are events as records (nettrace_records.h), which are checked. When
- * it dies, or takes over 5 s for a portion, all its streams fail, and the next one that begins
- * starts it again. The user whose stream did that is marked, and from then on has his streams read
- * by a second process, for marked users only and with totals of its own: nobody ends the streams
- * of others twice.
+ * it dies, or takes over 200 ms of a CPU or 5 s for a portion, all its streams fail, and the next
+ * one that begins starts it again. The user whose stream did that is marked, and from then on has
+ * his streams read by a second process, for marked users only and with totals of its own: nobody
+ * ends the streams of others twice.
  *
  * Linux; on Windows there is none. One thread, but for what is said to be for others.
  */

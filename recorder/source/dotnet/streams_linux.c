@@ -8,6 +8,7 @@
 
 #define MEMORY_MAX_BYTES ((uint64_t)256 << 20)
 #define ANSWER_MAX_NS (5 * NS_PER_SEC)
+#define ANSWER_MAX_CPU_NS (200 * NS_PER_MS)  /* blocks of a runtime, under 1 MB, take some ms */
 #define USERS 1024u                          /* marks; further users share them */
 
 struct request {
@@ -109,7 +110,7 @@ int dotnet_streams_new(uint32_t own_uid, struct dotnet_streams **out, struct err
 	for (i = 0; i < PROCESSES; i++)
 		s->processes[i].confined = (struct confined){
 			.word = DOTNET_STREAMS_WORD, .reads = "events", .from = "stream",
-			.max_ns = ANSWER_MAX_NS, .fd = -1};
+			.max_ns = ANSWER_MAX_NS, .max_cpu_ns = ANSWER_MAX_CPU_NS, .fd = -1};
 	s->own_uid = own_uid;
 	shares_init(&s->kinds, NETTRACE_ALL_KINDS_MAX_BYTES, own_uid);
 	s->in.max_bytes = NETTRACE_RECORD_MAX_BYTES;

@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
+#include "source/perf/kernel_symbols.h"
+#include "source/perf/managed_linux.h"
+#include "source/perf/names_linux.h"
 #include "source/perf/snapshot_linux.h"
 #include "source/perf/state_private.h"
 
@@ -24,6 +27,7 @@
 #define OF_ALL_MAX 16u                           /* of them, for a scan of all processes */
 #define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
 #define LOOK_NS (100 * NS_PER_MS)
+#define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that runs, it takes some ms */
 #define READ_AGAIN_MAX 3u                        /* a process that changes while it is read */
 
 struct request {
@@ -300,7 +304,7 @@ void perf_scan_doubt(struct perf_scan *scan)
 	change_all(scan);
 }
 
-int perf_scan_all(struct perf_scan *scan, struct err *err)
+static int begin_all(struct perf_scan *scan, struct err *err)
 {
 	scan->npids = scan->at = 0;
 	if (!proc_each("/proc", add_pid, scan))
@@ -342,17 +346,7 @@ static void look_for_stuck(struct perf_scan *scan)
 	}
 }
 
-struct pool *perf_scan_pool(const struct perf_scan *scan)
-{
-	return scan->pool;
-}
-
-struct hung_devices *perf_scan_hung(const struct perf_scan *scan)
-{
-	return scan->hung;
-}
-
-void perf_scan_look(struct perf_scan *scan)
+static void take_done(struct perf_scan *scan)
 {
 	uint32_t i;
 
@@ -378,13 +372,13 @@ static const struct snapshot *awaited(const struct perf_scan *scan)
 	return NULL;
 }
 
-void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns)
+static void wait_for_all(struct perf_scan *scan, uint64_t timeout_ns)
 {
 	uint64_t until_ns = os_now_ns() + timeout_ns;
 	const struct snapshot *n;
 
 	for (;;) {
-		perf_scan_look(scan);
+		take_done(scan);
 		n = awaited(scan);
 		if (!n || os_now_ns() >= until_ns)
 			return;
@@ -422,6 +416,100 @@ void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns)
 
 	if (r)
 		r->changed_ns = time_ns;
+}
+
+/* ---- what runs now --------------------------------------------------------------------------- */
+
+/*
+ * Forget processes whose exit record was lost. Asks by pid, because /proc may hide other users'
+ * processes.
+ */
+static void forget_dead(struct perf_state *s)
+{
+	uint32_t at = 0, n;
+
+	while ((n = table_next(&s->by_tid, &at)) != TABLE_NONE) {
+		struct perf_thread *t = slots_get(&s->threads, n);
+
+		if (!perf_state_pid_comm(s, t->process->pid) && is_gone(t->process->pid, t->tid))
+			perf_state_thread_exits(s, t);
+	}
+}
+
+/* Take what is known of the kernel's symbols; have them read again if they are stale. */
+static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
+{
+	kernel_symbols_look(s->kernel_symbols, s->scan->pool, s->now_ns, wait_ns);
+}
+
+static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
+{
+	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
+	forget_dead(s);
+	if (s->cfg.ksymbols && s->kernel_base)
+		kernel_symbols_rescan(s->kernel_symbols);
+	look_at_kernel(s, 0);
+	return begin_all(s->scan, err);
+}
+
+/* Runtimes are learned before the first sample, as the stacks until then would break. */
+static void learn_runtimes(struct perf_state *s)
+{
+	uint64_t now_ns = os_now_ns(), until_ns = now_ns + LEARN_NS;
+	const struct perf_thread *t;
+	bool learned;
+	uint32_t at, n;
+
+	do {
+		learned = true;
+		for (at = 0; (n = table_next(&s->by_tid, &at)) != TABLE_NONE;) {
+			t = slots_get(&s->threads, n);
+			if (t->tid == t->process->pid && t->process->runtime)
+				learned &= perf_managed_begin(s->cfg.managed, t->process, now_ns);
+		}
+		if (!learned)
+			os_sleep_ns(ANSWER_NS);
+		now_ns = os_now_ns();
+	} while (!learned && now_ns < until_ns);
+}
+
+int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
+{
+	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
+
+	if (s->cfg.root_only)
+		perf_scan_process(s->scan, s->cfg.root_pid);
+	if (rc || s->cfg.root_only)
+		return rc;
+	wait_for_all(s->scan, PERF_SCAN_NS);
+	look_at_kernel(s, NS_PER_SEC / 10);
+	perf_names_look(s->names, NS_PER_SEC / 10);
+	learn_runtimes(s);
+	return 0;
+}
+
+void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
+{
+	begin_scan(s, now_ns, NULL);
+}
+
+void perf_state_look(struct perf_state *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
+	take_done(s->scan);
+	look_at_kernel(s, 0);
+	perf_names_look(s->names, ANSWER_NS);
+}
+
+struct hung_devices *perf_state_hung(const struct perf_state *s)
+{
+	return s->scan->hung;
+}
+
+void perf_state_pools(const struct perf_state *s, struct pool **proc, struct pool **names)
+{
+	*proc = s->scan->pool;
+	*names = perf_names_pool(s->names);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -10,17 +10,11 @@
 #include "symbol/kallsyms.h"
 #include "symbol/symbol.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
-#define ANSWER_NS (2 * NS_PER_MS)      /* to wait for what takes 0.1 ms to read */
-#define LEARN_NS (NS_PER_SEC / 10)     /* for one that runs, it takes some ms */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 /* ---- lookups --------------------------------------------------------------------------------- */
@@ -51,14 +45,6 @@ struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
 struct perf_thread *perf_state_known_thread(struct perf_state *s, uint32_t tid)
 {
 	uint32_t number = table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
-
-	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
-}
-
-/* The thread in a place of the table; NULL = the place is empty. */
-static struct perf_thread *thread_at(const struct perf_state *s, uint32_t place)
-{
-	uint32_t number = s->by_tid.slots[place].value;
 
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 }
@@ -152,17 +138,16 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid)
 {
 	const struct perf_thread *kept = perf_state_known_thread(s, tid);
-	uint32_t i = 0, others = p->nthreads - (kept && kept->process == p);
+	uint32_t at = 0, n, others = p->nthreads - (kept && kept->process == p);
 
-	while (others && i < s->by_tid.nslots) {
-		struct perf_thread *t = thread_at(s, i);
+	while (others && (n = table_next(&s->by_tid, &at)) != TABLE_NONE) {
+		struct perf_thread *t = slots_get(&s->threads, n);
 
-		if (t && t->process == p && t != kept) {
-			others--;
-			remove_thread(s, t, s->now_ns);  /* the last one frees the process too */
-		} else {
-			i++;
-		}
+		if (t->process != p || t == kept)
+			continue;
+		others--;
+		at--;
+		remove_thread(s, t, s->now_ns);      /* the last one frees the process too */
 	}
 }
 
@@ -525,12 +510,11 @@ static void remember_exited(struct perf_state *s, uint32_t tid, uint64_t time_ns
 		s->exited[s->exited_count++] = (struct exited){tid, time_ns};
 }
 
-/* t: NULL = not known */
 /*
  * Who gains rights by exec (sudo) is no longer watched by events of its user, which the kernel says
  * by an EXIT (begin_new_exec(), fs/exec.c) before it maps the program: it goes on.
  */
-static void thread_exits(struct perf_state *s, struct perf_thread *t)
+void perf_state_thread_exits(struct perf_state *s, struct perf_thread *t)
 {
 	if (!t || t->exited_ns)
 		return;
@@ -563,7 +547,7 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 		on_mmap(s, r);
 		break;
 	case PERF_KIND_EXIT:
-		thread_exits(s, perf_state_known_thread(s, r->tid));
+		perf_state_thread_exits(s, perf_state_known_thread(s, r->tid));
 		break;
 	case PERF_KIND_KSYMBOL:
 		kernel_symbols_feed(s->kernel_symbols, r);
@@ -671,23 +655,17 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 
 void perf_state_free(struct perf_state *s)
 {
-	uint32_t i;
+	uint32_t at = 0, n;
 
 	if (!s)
 		return;
-	for (i = 0; i < s->by_pid.nslots; i++) {
-		uint32_t number = s->by_pid.slots[i].value;
+	while ((n = table_next(&s->by_pid, &at)) != TABLE_NONE)
+		clear_process(s, slots_get(&s->processes, n), s->now_ns);
+	for (at = 0; (n = table_next(&s->by_tid, &at)) != TABLE_NONE;) {
+		struct perf_thread *t = slots_get(&s->threads, n);
 
-		if (number != TABLE_NONE)
-			clear_process(s, slots_get(&s->processes, number), s->now_ns);
-	}
-	for (i = 0; i < s->by_tid.nslots; i++) {
-		struct perf_thread *t = thread_at(s, i);
-
-		if (t) {
-			leave_thread(s, t, s->now_ns);
-			free(t->memory);
-		}
+		leave_thread(s, t, s->now_ns);
+		free(t->memory);
 	}
 	slots_free(&s->processes);
 	slots_free(&s->threads);
@@ -700,97 +678,4 @@ void perf_state_free(struct perf_state *s)
 	perf_scan_free(s->scan);
 	free(s->exited);
 	free(s);
-}
-
-/*
- * Forget processes whose exit record was lost. Asks by pid, because /proc may hide other users'
- * processes.
- */
-static void forget_dead(struct perf_state *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->by_tid.nslots; i++) {
-		struct perf_thread *t = thread_at(s, i);
-
-		if (t && !perf_state_pid_comm(s, t->process->pid) &&
-		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)
-			thread_exits(s, t);
-	}
-}
-
-/* Take what is known of the kernel's symbols; have them read again if they are stale. */
-static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
-{
-	kernel_symbols_look(s->kernel_symbols, perf_scan_pool(s->scan), s->now_ns, wait_ns);
-}
-
-static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
-{
-	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
-	forget_dead(s);
-	if (s->cfg.ksymbols && s->kernel_base)
-		kernel_symbols_rescan(s->kernel_symbols);
-	look_at_kernel(s, 0);
-	return perf_scan_all(s->scan, err);
-}
-
-/* Runtimes are learned before the first sample, as the stacks until then would break. */
-static void learn_runtimes(struct perf_state *s)
-{
-	uint64_t now_ns = os_now_ns(), until_ns = now_ns + LEARN_NS;
-	const struct perf_thread *t;
-	bool learned;
-	uint32_t i;
-
-	do {
-		learned = true;
-		for (i = 0; i < s->by_tid.nslots; i++) {
-			t = thread_at(s, i);
-			if (t && t->tid == t->process->pid && t->process->runtime)
-				learned &= perf_managed_begin(s->cfg.managed, t->process, now_ns);
-		}
-		if (!learned)
-			os_sleep_ns(ANSWER_NS);
-		now_ns = os_now_ns();
-	} while (!learned && now_ns < until_ns);
-}
-
-int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
-{
-	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
-
-	if (s->cfg.root_only)
-		perf_scan_process(s->scan, s->cfg.root_pid);
-	if (rc || s->cfg.root_only)
-		return rc;
-	perf_scan_wait(s->scan, PERF_SCAN_NS);
-	look_at_kernel(s, NS_PER_SEC / 10);
-	perf_names_look(s->names, NS_PER_SEC / 10);
-	learn_runtimes(s);
-	return 0;
-}
-
-void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
-{
-	begin_scan(s, now_ns, NULL);
-}
-
-void perf_state_look(struct perf_state *s, uint64_t now_ns)
-{
-	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
-	perf_scan_look(s->scan);
-	look_at_kernel(s, 0);
-	perf_names_look(s->names, ANSWER_NS);
-}
-
-struct hung_devices *perf_state_hung(const struct perf_state *s)
-{
-	return perf_scan_hung(s->scan);
-}
-
-void perf_state_pools(const struct perf_state *s, struct pool **proc, struct pool **names)
-{
-	*proc = perf_scan_pool(s->scan);
-	*names = perf_names_pool(s->names);
 }

@@ -186,12 +186,6 @@ struct perf_scan;
 int perf_scan_new(struct perf_state *state, struct log *log, bool build_ids,
 		  struct perf_scan **out, struct err *err);
 void perf_scan_free(struct perf_scan *scan);         /* NULL allowed */
-/* Begin to read all processes. */
-int perf_scan_all(struct perf_scan *scan, struct err *err);
-/* Apply what has been read, and go on. */
-void perf_scan_look(struct perf_scan *scan);
-/* The same until everything is read, or nothing more comes; timeout_ns at most. */
-void perf_scan_wait(struct perf_scan *scan, uint64_t timeout_ns);
 /* returns  0 = applied; ERR_BUSY = it is being read; ERR_NOT_FOUND, ERR_LIMIT */
 int perf_scan_process(struct perf_scan *scan, uint32_t pid);
 /* Records were lost: what has been read so far may be out of date, and what is read from now on is
@@ -201,9 +195,6 @@ void perf_scan_doubt(struct perf_scan *scan);
 void perf_scan_want(struct perf_scan *scan, uint32_t pid);
 /* A record tells of a change of the process. */
 void perf_scan_note(struct perf_scan *scan, uint32_t pid, uint64_t time_ns);
-/* For other jobs that read /proc; perf_scan_look() leaves behind those that hang. */
-struct pool *perf_scan_pool(const struct perf_scan *scan);
-struct hung_devices *perf_scan_hung(const struct perf_scan *scan);
 
 /* Length of a path without the " (deleted)" that the kernel appends for deleted files. */
 size_t perf_path_length(const char *path);

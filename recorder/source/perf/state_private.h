@@ -33,6 +33,8 @@ struct perf_state {
 struct perf_thread *perf_state_known_thread(struct perf_state *s, uint32_t tid);
 /* The process of a thread was doubted, and is another one to those who see it. */
 void perf_state_follow(struct perf_state *s, struct perf_thread *t);
+/* NULL = not known */
+void perf_state_thread_exits(struct perf_state *s, struct perf_thread *t);
 void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
 			  uint32_t tid, uint64_t time_ns);
 /* The name of a pid that belongs to no process; NULL = it is a process's. */

@@ -2,7 +2,7 @@
  * The process that reads streams of .NET programs: its events are those read here, and whatever
  * becomes of it, or of its answers, nothing is taken that cannot be.
  */
-#include "base/os.h"
+#include "base/confined_linux.h"
 #include "source/dotnet/nettrace_records.h"
 #include "source/dotnet/streams.h"
 #include "tests/unit/dotnet/child_linux.h"
@@ -128,6 +128,22 @@ TEST(when_it_dies_its_streams_fail_and_new_ones_are_read)
 	assert_int_equal(last_child(), 0);
 	buf_free(&seen.text);
 	buf_free(&file);
+}
+
+/* A process that computes without end, as a portion could make one do by a defect of the parser. */
+TEST(one_that_spends_its_cpu_time_is_not_waited_for)
+{
+	struct confined c = {.word = "spin", .reads = "events", .from = "stream",
+			     .max_ns = 1000 * NS_PER_SEC, .max_cpu_ns = 50 * NS_PER_MS, .fd = -1};
+	const struct iovec part = {"", 1};
+	struct err err = {0};
+	char answer;
+
+	assert_int_equal(confined_ask(&c, &part, 1, -1, &err), 0);
+	assert_int_equal(confined_receive(&c, &answer, 1, os_now_ns() + c.max_ns, &err), ERR_LIMIT);
+	assert_string_equal(err.text, "reading its events took more than 50 ms of CPU time");
+	assert_int_equal(last_child(), 0);
+	assert_true(confined_cpu_ns(&c) > c.max_cpu_ns);
 }
 
 struct portion {
@@ -374,6 +390,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_those_that_are_read_here),
 		cmocka_unit_test(when_it_dies_its_streams_fail_and_new_ones_are_read),
+		cmocka_unit_test(one_that_spends_its_cpu_time_is_not_waited_for),
 		cmocka_unit_test(nobody_ends_the_streams_of_others_twice),
 		cmocka_unit_test(a_stream_whose_kinds_have_no_room_here_fails_alone),
 		cmocka_unit_test(a_damaged_stream_fails_alone),
@@ -381,6 +398,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(records_with_any_byte_changed_are_an_error_or_can_be_used),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], "spin"))
+		for (;;)
+			;
 	if (argc == 2 && !strcmp(argv[1], DOTNET_STREAMS_WORD))
 		return dotnet_streams_serve();
 	return cmocka_run_group_tests(tests, NULL, NULL);
