@@ -389,7 +389,7 @@ static void housekeeping(struct engine *e)
 		put_own_losses(e);
 	if (segment_is_full(m->builder, m->now_ns))
 		engine_seal(e);
-	tables_sweep(e, false);
+	tables_look(e);
 	rules_save(e, false);
 	rules_tell(e);
 	costs_look(e);
