@@ -204,8 +204,9 @@ struct merge {
 	uint64_t begun_ns;                   /* every source delivers since then; 0 = not yet */
 	uint64_t now_ns;                     /* the last tick */
 	uint64_t last_ns;                    /* the newest event */
-	uint64_t next_tick_ns, next_tables_ns;
+	uint64_t next_tick_ns, next_tables_ns, next_sweep_ns;
 	uint64_t next_housekeeping_ns, looked_ns;    /* these of the real clock */
+	uint64_t turn_at_ns, turn_events;    /* of the last wait for a turn */
 	uint64_t looked_cpu_ns, looked_wait_ns;  /* of this thread, at looked_ns */
 	struct clock_reading clock;          /* of the last look */
 
@@ -562,6 +563,8 @@ struct tables_use {
 
 struct tables_use tables_use(const struct engine *e);
 void tables_sweep(struct engine *e, bool all);       /* all frames, or a slice of them */
+/* Each second: what is left of the last sweep; every 8 s, and of a file always, another one. */
+void tables_look(struct engine *e);
 /* When a table is nearly full: forget everything unused, then give up the oldest history. */
 void tables_keep_room(struct engine *e);
 /* At the start of each segment: how much of it one process may take. */

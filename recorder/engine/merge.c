@@ -11,7 +11,7 @@
 
 #define LATE_NS (250 * NS_PER_MS)            /* sources that lag more are not waited for */
 #define WINDOW_NS (40 * NS_PER_MS)           /* between two looks while a window is open */
-#define IDLE_NS (100 * NS_PER_MS)            /* else, at most; a wake-up costs 45 us of CPU */
+#define LAG_TURN_NS (100 * NS_PER_MS)        /* else, at most, if a source lags as much */
 #define IDLE_MIN_NS (10 * NS_PER_MS)
 #define BATCH 4096u                          /* events of a file between two looks around */
 #define HOUSEKEEPING_NS NS_PER_SEC
@@ -389,7 +389,7 @@ static void housekeeping(struct engine *e)
 		put_own_losses(e);
 	if (segment_is_full(m->builder, m->now_ns))
 		engine_seal(e);
-	tables_sweep(e, false);
+	tables_look(e);
 	rules_save(e, false);
 	rules_tell(e);
 	costs_look(e);
@@ -491,13 +491,12 @@ static void end_run(struct engine *e, enum engine_stop how)
 
 /*
  * How long until there is something to do. An event that waits is due once released time reaches
- * it. Else all threads wake together, which costs less, and what comes until then shares the
- * wake-up: most of its cost is a cold cache. A queue that fills quickly ends the wait
- * (queue_wakes()).
+ * it. Else what comes until the next turn shares the wake-up, which costs 45 us of CPU: most of it
+ * is a cold cache. A queue that fills quickly ends the wait (queue_wakes()).
  */
 static uint64_t idle_ns(struct engine *e, bool busy)
 {
-	uint64_t now_ns = os_now_ns(), wait_ns = IDLE_NS - now_ns % IDLE_NS, until_ns;
+	uint64_t now_ns = os_now_ns(), until_ns = released_until(e), turn_ns, wait_ns;
 	const struct event *event;
 	struct feed_source *source;
 
@@ -505,12 +504,16 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 		return e->policy->idle_ns;
 	if (e->merge.open_windows || atomic_load(&e->stop) != STOP_NO)
 		return WINDOW_NS;
-	if (busy)
-		return wait_ns;
-	event = feed_peek(&e->feed, &source);
+	turn_ns = source_turn_ns(e->merge.events - e->merge.turn_events,
+				 now_ns - e->merge.turn_at_ns);
+	e->merge.turn_events = e->merge.events;
+	e->merge.turn_at_ns = now_ns;
+	if (turn_ns > LAG_TURN_NS && until_ns + LAG_TURN_NS < now_ns)
+		turn_ns = LAG_TURN_NS;
+	wait_ns = turn_ns - (now_ns - SOURCE_TAKE_NS) % turn_ns;
+	event = busy ? NULL : feed_peek(&e->feed, &source);
 	if (!event)
 		return wait_ns;
-	until_ns = released_until(e);
 	if (until_ns >= event->time_ns || event->time_ns - until_ns < IDLE_MIN_NS)
 		return IDLE_MIN_NS;
 	return event->time_ns - until_ns < wait_ns ? event->time_ns - until_ns : wait_ns;

@@ -625,7 +625,7 @@ static bool wait_for_work(struct past_writer *p, uint64_t *sealed_ns, bool *unas
 	os_mutex_lock(s->lock);
 	idle = q->n ? os_now_ns() < p->retry_at_ns : q->written_ns == q->sealed_ns;
 	if (!q->done && !q->yield && !q->nwindows && idle)
-		os_cond_wait(q->wake, s->lock, LOOK_NS);
+		os_cond_wait(q->wake, s->lock, q->n ? LOOK_NS : UINT64_MAX);
 	done = q->done;
 	yield = q->yield;
 	q->yield = false;

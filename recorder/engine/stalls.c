@@ -1,5 +1,5 @@
 /*
- * Sources that do not deliver. A live source moves its watermark at least every 100 ms; one that
+ * Sources that do not deliver. A live source moves its watermark at least every 180 ms; one that
  * stands still for over 2 s hangs, in a file system whose server is gone or in a process that the
  * kernel holds. What others deliver is recorded meanwhile. The log, `recorder status` and incidents
  * say that it hangs, what it waits for, and how long it took; so do they of a thread that reads

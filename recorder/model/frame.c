@@ -438,6 +438,12 @@ void frames_sweep(struct frames *f, uint64_t released_ns)
 	sweep_objects(f, released_ns);
 }
 
+void frames_sweep_more(struct frames *f, uint64_t released_ns)
+{
+	if (f->sweep_at)
+		sweep_slice(f, released_ns);
+}
+
 void frames_sweep_all(struct frames *f, uint64_t released_ns)
 {
 	f->sweep_at = 0;

@@ -138,6 +138,8 @@ int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, c
 
 /* Free unreferenced frames (one slice per call) and objects dropped before released_ns. */
 void frames_sweep(struct frames *f, uint64_t released_ns);
+/* The next slice of a sweep that has not come to the last one; nothing before the next begins. */
+void frames_sweep_more(struct frames *f, uint64_t released_ns);
 /* Sweep all frames, slice by slice, letting other threads in: 10 ms with a million frames. */
 void frames_sweep_all(struct frames *f, uint64_t released_ns);
 

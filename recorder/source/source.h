@@ -2,8 +2,9 @@
  * Sources: where events come from.
  *
  * A source runs on a thread of its own. It decodes what the system delivers and puts events into
- * its queue (model/queue.h) in time order, with a watermark at least every 100 ms unless it rests
- * in the queue while it waits. It never opens a target's files, symbolizes, or touches the store.
+ * its queue (model/queue.h) in time order, with a watermark at least every SOURCE_TURN_NS unless it
+ * rests in the queue while it waits. It never opens a target's files, symbolizes, or touches the
+ * store.
  */
 #pragma once
 
@@ -14,6 +15,20 @@
 #include "model/queue.h"
 #include "symbol/reader.h"
 #include "symbol/symbol.h"
+
+/*
+ * A source that delivers in portions does so where os_now_ns() is a multiple of SOURCE_TURN_NS. The
+ * merge thread takes them SOURCE_TAKE_NS later: few wake-ups, and no event waits for two turns.
+ */
+#define SOURCE_TURN_NS (180 * NS_PER_MS)
+#define SOURCE_TAKE_NS (10 * NS_PER_MS)
+#define SOURCE_MANY_PER_S 5000u
+
+/* After n events in this time. Of many, a third: a wake-up is little of what they cost then. */
+static inline uint64_t source_turn_ns(uint64_t n, uint64_t in_ns)
+{
+	return n * NS_PER_SEC > SOURCE_MANY_PER_S * in_ns ? SOURCE_TURN_NS / 3 : SOURCE_TURN_NS;
+}
 
 struct source_config {
 	struct frames *frames;

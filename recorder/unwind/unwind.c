@@ -197,12 +197,12 @@ static void set_up_stepper(const struct walk *w, bool all)
 	const struct unwind_input *in = w->in;
 	struct stepper *s = &w->u->stepper;
 	const uint64_t *reg = in->regs;
+	uint64_t mask;
 	unsigned bit;
 
 	s->known = 0;
-	for (bit = 0; bit < 64; bit++) {
-		if (!(in->regs_mask >> bit & 1))
-			continue;
+	for (mask = in->regs_mask; mask; mask &= mask - 1) {
+		bit = (unsigned)__builtin_ctzll(mask);
 		if (bit < sizeof(perf_order) && perf_order[bit] < EH_REGISTERS) {
 			s->regs[perf_order[bit]] = in->regs_abi == 1 ? *reg & UINT32_MAX : *reg;
 			s->known |= (uint32_t)1 << perf_order[bit];

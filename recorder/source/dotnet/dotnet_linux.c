@@ -89,6 +89,7 @@ struct dotnet_source {
 	struct nettrace_decode *decode;
 	struct dotnet_filter *filter;
 	struct gc_counters *counters;
+	bool counts;                         /* a counter is wanted, which is told HOLD_NS late */
 	struct gc_objects objects;
 	struct dotnet_counters *told;        /* EventCounters; NULL = none is wanted */
 	struct dotnet_streams *streams;
@@ -270,8 +271,7 @@ static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *que
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
-	if (!gc_objects_collect(&s->objects, &e, queued->event.payload,
-				queued->event.payload_bytes,
+	if (!gc_objects_collect(&s->objects, &e, queued->event.payload, queued->event.payload_bytes,
 				dotnet_session_pointer_bytes(session), put_event, s) &&
 	    dotnet_filter_pass(s->filter, &e))
 		dotnet_program_deliver(dotnet_session_program(session), &s->objects,
@@ -494,8 +494,8 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	if (s->queue.n) {
 		wait_for_sessions(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
-		/* Events that arrive meanwhile leave HOLD_NS after they happened, or later. */
-		queue_rest(s->cfg.queue, HOLD_NS);
+		/* Events leave HOLD_NS late. A session that is to begin tells of none before. */
+		queue_rest(s->cfg.queue, s->n || s->counts ? HOLD_NS : 0);
 		wait_for_sessions(s, due_ns);
 		queue_resume(s->cfg.queue, os_now_ns());
 	}
@@ -526,8 +526,7 @@ static void finish_sessions(struct dotnet_source *s)
 
 	for (i = 0; i < s->n; i++)
 		dotnet_session_stop(s->all[i]);
-	while (s->n &&
-	       os_now_ns() < begin_ns + (must_wait(s) ? FINISH_OLD_NS : FINISH_NS)) {
+	while (s->n && os_now_ns() < begin_ns + (must_wait(s) ? FINISH_OLD_NS : FINISH_NS)) {
 		read_all(s, os_now_ns() + ALIVE_NS);
 		dotnet_queue_release(&s->queue, UINT64_MAX, deliver, s);
 		free_ended(s);
@@ -584,7 +583,8 @@ static int dotnet_run(struct source *source, struct err *err)
 		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put_event, s);
 		told_ns = dotnet_counters_poll(s->told, now_ns - HOLD_NS, put_event, s);
 		counters_ns = told_ns < counters_ns ? told_ns : counters_ns;
-		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
+		s->counts = counters_ns < UINT64_MAX;
+		counters_ns += s->counts ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
 		free_ended(s);
 	}

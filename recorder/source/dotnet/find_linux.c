@@ -160,24 +160,31 @@ static void find_in_tmp(const struct finder *f)
 		closedir(dir);
 }
 
-/* /proc/net/unix: each line ends in the socket's path. */
-static void find_in_table(const struct finder *f)
+/*
+ * /proc/net/unix: each line ends in the socket's path. Whether it has one outside /tmp; f: NULL =
+ * that is all that is asked.
+ */
+static bool find_in_table(const struct finder *f)
 {
 	struct dotnet_socket socket;
 	struct buf text = {0};
 	char *line, *path, *rest;
+	bool any = false;
 
 	if (os_load("/proc/net/unix", UNIX_MAX_BYTES, &text, NULL) == 0) {
 		for (line = strtok_r(text.data, "\n", &rest); line;
 		     line = strtok_r(NULL, "\n", &rest)) {
 			path = strstr(line, "/" PREFIX) ? strchr(line, '/') : NULL;
-			if (path &&
-			    strncmp(path, "/tmp/" PREFIX, sizeof("/tmp/" PREFIX) - 1) != 0 &&
-			    read_socket(f, path, &socket))
+			if (!path ||
+			    strncmp(path, "/tmp/" PREFIX, sizeof("/tmp/" PREFIX) - 1) == 0)
+				continue;
+			any = true;
+			if (f && read_socket(f, path, &socket))
 				f->each(f->ctx, &socket);
 		}
 	}
 	buf_free(&text);
+	return any;
 }
 
 void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
@@ -249,6 +256,9 @@ uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 
 	if (has_changed(f))
 		f->next_tmp_ns = 0;
+	/* A search on another thread is for what it may have to wait for. */
+	if (now_ns >= f->next_table_ns && now_ns < f->next_tmp_ns && !find_in_table(NULL))
+		f->next_table_ns = now_ns + SCAN_NS;
 	if ((now_ns >= f->next_tmp_ns || now_ns >= f->next_table_ns) &&
 	    tmp_scan_is_free(&f->scan, now_ns))
 		begin_search(f, now_ns);

@@ -467,7 +467,9 @@ static int log_run(struct source *source, struct err *err)
 		for (i = 0; i < s->nall; i++)
 			read_log(&s->all[i]);
 		queue_watermark(s->queue, now_ns);
+		queue_rest(s->queue, 0);     /* a line has the time at which it is read */
 		wait_for_any(s);
+		queue_resume(s->queue, os_now_ns());
 	}
 	queue_finish(s->queue);
 	return 0;

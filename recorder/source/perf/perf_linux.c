@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define HOLD_BACK_NS NS_PER_MS           /* another CPU's record may arrive this late */
-#define POLL_NS (90 * NS_PER_MS)         /* a watermark at least every 100 ms */
 #define TABLES_POLL_NS (4 * NS_PER_MS)
 #define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
 
@@ -200,7 +199,7 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 {
 	struct perf_source *s = (struct perf_source *)source;
 
-	if (level->freq_hz)                  /* its thread sees this within POLL_NS */
+	if (level->freq_hz)                  /* its thread sees this within SOURCE_TURN_NS */
 		atomic_store(&s->wanted, (uint64_t)level->freq_hz << 32 | level->stack_kb);
 }
 
@@ -265,6 +264,7 @@ static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
 	uint64_t wait_ns = 0;                /* the first watermark says that it records */
+	uint64_t before_ns = os_now_ns(), before = 0, turn_ns;
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -288,7 +288,10 @@ static int perf_run(struct source *source, struct err *err)
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
 		deliver(s, until_ns, now);
-		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : POLL_NS;
+		turn_ns = source_turn_ns(atomic_load(&s->events) - before, now - before_ns);
+		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : turn_ns - now % turn_ns;
+		before = atomic_load(&s->events);
+		before_ns = now;
 		follow_level(s);
 		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);

@@ -258,6 +258,28 @@ TEST(sweep_in_slices_leaves_the_rest_findable)
 	frames_free(f);
 }
 
+/* 20,000 unreferenced frames are three slices; the frame that comes later is of the next sweep. */
+TEST(sweep_goes_on_to_its_last_slice_and_begins_no_other)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t i;
+
+	for (i = 0; i < 20000; i++)
+		assert_int_equal(intern(f, a, i, 0), i);
+	frames_sweep_more(f, 100);
+	assert_int_equal(use_of(f).frames, 20000);
+	frames_sweep(f, 100);
+	assert_int_equal(use_of(f).frames, 20000 - 8192);
+	frames_sweep_more(f, 100);
+	frames_sweep_more(f, 100);
+	assert_int_equal(use_of(f).frames, 0);
+	intern(f, a, 7, 0);
+	frames_sweep_more(f, 100);
+	assert_int_equal(use_of(f).frames, 1);
+	frames_free(f);
+}
+
 TEST(sweeping_all_does_not_stop_at_a_slice)
 {
 	struct frames *f = open_table();
@@ -548,6 +570,7 @@ int main(void)
 		cmocka_unit_test(name_of_over_4000_bytes_is_cut_and_still_shared),
 		cmocka_unit_test(sweep_frees_only_unreferenced_frames),
 		cmocka_unit_test(sweep_in_slices_leaves_the_rest_findable),
+		cmocka_unit_test(sweep_goes_on_to_its_last_slice_and_begins_no_other),
 		cmocka_unit_test(sweeping_all_does_not_stop_at_a_slice),
 		cmocka_unit_test(slot_of_a_swept_frame_starts_anew),
 		cmocka_unit_test(frame_that_a_request_holds_keeps_its_slot),
