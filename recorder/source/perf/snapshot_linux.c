@@ -153,6 +153,13 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	return s->nfiles++;
 }
 
+static bool is_executable(const char *line)
+{
+	const char *rights = strchr(line, ' ');
+
+	return rights && strnlen(rights, 4) == 4 && rights[3] == 'x';
+}
+
 /*
  * returns  false without memory
  *
@@ -166,7 +173,7 @@ static bool read_mapping(struct snapshot *s, char *line)
 	struct object_key key = {0};
 	struct maps_line l;
 
-	if (!maps_line_read(line, &l) || !l.executable || strcmp(l.path, "[vsyscall]") == 0)
+	if (!is_executable(line) || !maps_line_read(line, &l) || strcmp(l.path, "[vsyscall]") == 0)
 		return true;
 	l.path[perf_path_length(l.path)] = '\0';
 	m.start = l.start;
