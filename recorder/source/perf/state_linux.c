@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
-#include "source/perf/kernel_symbols.h"
 #include "source/perf/managed_linux.h"
 #include "source/perf/names_linux.h"
 #include "symbol/kallsyms.h"
@@ -328,9 +327,10 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 	}
 }
 
-bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n)
+bool perf_state_in(const struct perf_state *s, enum kernel_place place, const uint64_t *chain,
+		   uint32_t n)
 {
-	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
+	return kernel_symbols_in(s->kernel_symbols, place, chain, n);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -643,7 +643,7 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	s->now_ns = os_now_ns();
 	kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
-	s->kernel_symbols = kernel_symbols_new(cfg->frames, kallsyms_read, cfg->log);
+	s->kernel_symbols = kernel_symbols_new(cfg->frames, kallsyms_read, cfg->kallsyms, cfg->log);
 	if (perf_scan_new(s, cfg->log, cfg->build_ids, &s->scan, err) ||
 	    perf_names_new(cfg->only_process, cfg->command_lines, &cfg->named, cfg->log, &s->names,
 			   err)) {
@@ -719,9 +719,11 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/* Take what is known of the kernel's symbols; have them read again if they are stale. */
-static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
+/* Take what is known of the kernel's symbols; have them read again if that is wanted or due. */
+static void look_at_kernel(struct perf_state *s, bool wanted, uint64_t wait_ns)
 {
+	if (wanted && s->kernel_base)
+		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
 	kernel_symbols_look(s->kernel_symbols, perf_scan_pool(s->scan), s->now_ns, wait_ns);
 }
 
@@ -729,9 +731,7 @@ static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	if (s->cfg.ksymbols && s->kernel_base)
-		kernel_symbols_rescan(s->kernel_symbols);
-	look_at_kernel(s, 0);
+	look_at_kernel(s, s->cfg.ksymbols || s->cfg.switches, 0);
 	return perf_scan_all(s->scan, err);
 }
 
@@ -758,14 +758,17 @@ static void learn_runtimes(struct perf_state *s)
 
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
+	const uint64_t wait_ns = s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10;
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
-	if (s->cfg.root_only)
+	if (s->cfg.root_only) {
 		perf_scan_process(s->scan, s->cfg.root_pid);
+		look_at_kernel(s, s->cfg.switches, wait_ns);
+	}
 	if (rc || s->cfg.root_only)
 		return rc;
 	perf_scan_wait(s->scan, PERF_SCAN_NS);
-	look_at_kernel(s, NS_PER_SEC / 10);
+	look_at_kernel(s, false, wait_ns);
 	perf_names_look(s->names, NS_PER_SEC / 10);
 	learn_runtimes(s);
 	return 0;
@@ -780,7 +783,7 @@ void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	perf_scan_look(s->scan);
-	look_at_kernel(s, 0);
+	look_at_kernel(s, false, 0);
 	perf_names_look(s->names, ANSWER_NS);
 }
 
