@@ -143,9 +143,9 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 		       bool kernel, struct frame_ref *out);
 
 /*
- * Whether a kernel chain (n addresses) leads through such a function. Once execve has released the
- * old program's memory, the sampled registers still belong to that program, whose stack no longer
- * exists.
+ * Whether a kernel chain (n addresses) leads through such a function. KERNEL_EXEC: once execve has
+ * released the old program's memory, the sampled registers still belong to that program, whose
+ * stack no longer exists.
  */
 bool perf_state_in(const struct perf_state *s, enum kernel_place place, const uint64_t *chain,
 		   uint32_t n);
