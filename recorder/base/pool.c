@@ -35,9 +35,10 @@ struct pool {
 	uint32_t nalone;
 
 	struct os_mutex *lock;               /* guards what follows */
-	struct os_cond *work, *changed;      /* a job to run; one is done, or a thread has ended */
+	struct os_cond *work, *changed;      /* a job to run; `awaited` is done, a thread ended */
 	struct job *first, *last;
 	struct worker *workers;
+	const struct job *awaited;           /* by the owner; NULL = none */
 	struct job *noticed;                 /* what pool_look() returned; one use of it */
 	uint32_t queued, working, stuck;     /* working: threads that are not left behind */
 	uint32_t users;                      /* the owner and each thread */
@@ -137,6 +138,7 @@ static void worker_main(void *ctx)
 	struct pool *p = w->pool;
 	void (*begin)(void);
 	struct job *job;
+	bool awaited;
 
 	os_thread_priority(p->priority);
 	os_mutex_lock(p->lock);
@@ -153,8 +155,10 @@ static void worker_main(void *ctx)
 		os_mutex_lock(p->lock);
 		w->job = NULL;
 		atomic_store_explicit(&job->done, true, memory_order_release);
-		os_cond_broadcast(p->changed);
+		awaited = p->awaited == job;
 		os_mutex_unlock(p->lock);
+		if (awaited)
+			os_cond_broadcast(p->changed);
 		job_drop(job);
 		os_mutex_lock(p->lock);
 	}
@@ -280,8 +284,10 @@ bool pool_wait(struct pool *p, const struct job *job, uint64_t timeout_ns)
 	uint64_t start_ns = os_now_ns(), now_ns;
 
 	os_mutex_lock(p->lock);
+	p->awaited = job;
 	while (!job_done(job) && (now_ns = os_now_ns()) - start_ns < timeout_ns)
 		os_cond_wait(p->changed, p->lock, timeout_ns - (now_ns - start_ns));
+	p->awaited = NULL;
 	os_mutex_unlock(p->lock);
 	return job_done(job);
 }

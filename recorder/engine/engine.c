@@ -1,6 +1,7 @@
 #include "engine/engine_private.h"
 
 #include "base/text.h"
+#include "symbol/kallsyms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static int open_sources(struct engine *e, struct err *err)
 {
 	const struct source_config cfg = {
 		.frames = e->frames, .processes = e->processes, .log = e->log,
+		.kallsyms = e->symbol_env.kallsyms,
 		.capture = *e->capture, .max_cpu_pct = e->cfg->budget.max_cpu_pct,
 	};
 
@@ -109,6 +111,7 @@ static int open_parts(struct engine *e, struct err *err)
 
 	e->symbol_witness = (struct symbol_witness){.find = feed_name_late, .ctx = &e->feed};
 	e->symbol_env.witness = &e->symbol_witness;
+	e->symbol_env.kallsyms = kallsyms_text_new();
 	e->symbol_env.path = e->capture->symbol_path;
 	e->symbol_env.readers = cfg->symbol_readers;
 	e->symbol_env.foreign = e->policy->foreign;
@@ -157,6 +160,7 @@ static void close_parts(struct engine *e)
 	feed_close(&e->feed);
 	dedup_free(&e->dedup);
 	symbol_disk_close(e->symbol_env.disk);
+	kallsyms_text_free(e->symbol_env.kallsyms);
 	segment_builder_free(e->merge.builder);
 	past_close(e);
 	queue_free(e->merge.own);

@@ -35,6 +35,7 @@ struct source_config {
 	struct processes *processes;
 	struct log *log;
 	struct queue *queue;                 /* where its events go */
+	struct kallsyms_text *kallsyms;      /* for the symbol worker; NULL = it reads its own */
 	struct capture capture;              /* what it is to deliver */
 	double max_cpu_pct;                  /* the recorder's limit, of one CPU; 0 = none */
 	/* Every event, also idle samples and snapshots, samples by name: `recorder events`. */

@@ -10,6 +10,7 @@
 #include "symbol/kallsyms.h"
 
 #include "base/array.h"
+#include "base/os.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "base/text_table.h"
@@ -262,6 +263,100 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_fun
 	out->name = k->names.data + e->name;
 	out->module = e->module ? text_table_get(&k->modules, e->module - 1u) : NULL;
 	return true;
+}
+
+/* ---- from one user to another ---------------------------------------------------------------- */
+
+#define GIVEN_WITHIN_NS NS_PER_SEC
+
+struct kallsyms_text {
+	struct os_mutex *lock;         /* guards what follows */
+	struct os_cond *changed;
+	struct buf text;
+	uint64_t modules;
+	bool promised, given, over;    /* over: taken or dropped, or it could not be read */
+};
+
+struct kallsyms_text *kallsyms_text_new(void)
+{
+	struct kallsyms_text *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->lock = os_mutex_new();
+	t->changed = os_cond_new();
+	if (t->lock && t->changed)
+		return t;
+	kallsyms_text_free(t);
+	return NULL;
+}
+
+void kallsyms_text_free(struct kallsyms_text *t)
+{
+	if (!t)
+		return;
+	buf_free(&t->text);
+	os_cond_free(t->changed);
+	os_mutex_free(t->lock);
+	free(t);
+}
+
+void kallsyms_text_promise(struct kallsyms_text *t)
+{
+	if (!t)
+		return;
+	os_mutex_lock(t->lock);
+	t->promised = true;
+	os_mutex_unlock(t->lock);
+}
+
+void kallsyms_text_give(struct kallsyms_text *t, struct buf *text, uint64_t modules)
+{
+	if (t) {
+		os_mutex_lock(t->lock);
+		if (!t->given && !t->over && text->len) {
+			t->text = *text;
+			t->modules = modules;
+			t->given = true;
+			memset(text, 0, sizeof(*text));
+		}
+		t->over |= !t->given;
+		os_cond_broadcast(t->changed);
+		os_mutex_unlock(t->lock);
+	}
+	buf_free(text);
+}
+
+bool kallsyms_text_take(struct kallsyms_text *t, struct buf *out, uint64_t *modules)
+{
+	uint64_t end_ns = os_now_ns() + GIVEN_WITHIN_NS, now_ns;
+	bool taken;
+
+	if (!t)
+		return false;
+	os_mutex_lock(t->lock);
+	while (t->promised && !t->given && !t->over && (now_ns = os_now_ns()) < end_ns)
+		os_cond_wait(t->changed, t->lock, end_ns - now_ns);
+	taken = t->given && !t->over;
+	t->over = true;
+	if (taken) {
+		*out = t->text;
+		*modules = t->modules;
+		memset(&t->text, 0, sizeof(t->text));
+	}
+	os_mutex_unlock(t->lock);
+	return taken;
+}
+
+void kallsyms_text_drop(struct kallsyms_text *t)
+{
+	if (!t)
+		return;
+	os_mutex_lock(t->lock);
+	t->over = true;
+	buf_free(&t->text);
+	os_cond_broadcast(t->changed);
+	os_mutex_unlock(t->lock);
 }
 
 /* ---- what has its name in its object --------------------------------------------------------- */

@@ -40,14 +40,33 @@ struct kernel_function {
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_function *out);
 
 /*
- * Host: read the text, at most KALLSYMS_MAX_BYTES; 28 ms on a kernel with 122,000 symbols.
+ * Host: read the text, at most KALLSYMS_MAX_BYTES; 28 ms on a kernel with 122,000 symbols. modules,
+ * unless NULL, is set to kallsyms_modules() of before, so that later changes are noticed.
  * Host: read only the base, for a source that computes offsets; 0.1 ms. ERR_ACCESS with a sentence,
  * and *base = 0, when the kernel hides its addresses. ERR_UNSUPPORTED on other systems.
  */
-int kallsyms_read(struct buf *out, struct err *err);
+int kallsyms_read(struct buf *out, uint64_t *modules, struct err *err);
 /* Host: a number that changes when modules come or go (from /proc/modules); 10 us; 0 = unknown. */
 uint64_t kallsyms_modules(void);
 int kallsyms_text_base(uint64_t *base, struct err *err);
+
+/*
+ * The text on its way from one user to another that needs it soon after: 5 MB, so that it is read
+ * once at the start. Any thread.
+ */
+struct kallsyms_text;
+
+struct kallsyms_text *kallsyms_text_new(void);       /* NULL without memory */
+void kallsyms_text_free(struct kallsyms_text *t);    /* NULL allowed, also below */
+void kallsyms_text_promise(struct kallsyms_text *t);         /* it is being read */
+/* Takes what kallsyms_read() read; frees it when one was given, taken or dropped before. */
+void kallsyms_text_give(struct kallsyms_text *t, struct buf *text, uint64_t modules);
+/*
+ * Waits for what was promised, 1 s at most.
+ * returns  false when there is none: read it; true: the text is the caller's
+ */
+bool kallsyms_text_take(struct kallsyms_text *t, struct buf *out, uint64_t *modules);
+void kallsyms_text_drop(struct kallsyms_text *t);
 
 /* One line, for kallsyms_text_base(); name and module point into it. */
 struct kallsyms_line {

@@ -8,11 +8,6 @@
 
 enum { FIRST_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
 
-int kallsyms_read(struct buf *out, struct err *err)
-{
-	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
-}
-
 /* name size refcount users state address: refcount, users and state change without meaning. */
 static uint64_t add_module(uint64_t hash, const char *at, const char *end)
 {
@@ -38,6 +33,13 @@ uint64_t kallsyms_modules(void)
 	}
 	buf_free(&text);
 	return hash;
+}
+
+int kallsyms_read(struct buf *out, uint64_t *modules, struct err *err)
+{
+	if (modules)
+		*modules = kallsyms_modules();
+	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
 }
 
 static bool is_symbol(const struct kallsyms_line *line, const char *name)
@@ -75,7 +77,7 @@ int kallsyms_text_base(uint64_t *base, struct err *err)
 	find_text(&list, &text, &stext, &hidden);
 	if (rc == ERR_LIMIT && !text) {
 		buf_reset(&list);
-		rc = kallsyms_read(&list, err);
+		rc = kallsyms_read(&list, NULL, err);
 		find_text(&list, &text, &stext, &hidden);
 	}
 	buf_free(&list);

@@ -18,13 +18,16 @@ struct kernel_table {
 
 #define READ_AGAIN_NS (30 * NS_PER_SEC)      /* for a frame without a name: costs 30 ms */
 
-static int read_all(struct kernel_table *t, struct err *err)
+/* given: by whom has read it already; NULL = nobody */
+static int read_all(struct kernel_table *t, struct kallsyms_text *given, struct err *err)
 {
-	uint64_t modules = kallsyms_modules();   /* read first, so that later changes are noticed */
 	struct kallsyms *kallsyms;
 	struct buf text = {0};
-	int rc = kallsyms_read(&text, err);
+	uint64_t modules;
+	int rc = 0;
 
+	if (!kallsyms_text_take(given, &text, &modules))
+		rc = kallsyms_read(&text, &modules, err);
 	if (!rc)
 		rc = kallsyms_parse(buf_text(&text), text.len, &kallsyms, err);
 	buf_free(&text);
@@ -49,13 +52,12 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 	int rc;
 
 	(void)object;
-	(void)env;
 	(void)pid;
 	if (!t)
 		return err_memory(err, "for the kernel's symbols");
 	t->base.reader = &kallsyms_reader;
 	t->read_ns = os_now_ns();
-	rc = read_all(t, err);
+	rc = read_all(t, env->kallsyms, err);
 	if (rc)
 		free(t);
 	else
@@ -71,7 +73,7 @@ static bool read_again(struct kernel_table *t, bool found)
 	if (kallsyms_modules() == t->modules && (found || now_ns - t->read_ns < READ_AGAIN_NS))
 		return false;
 	t->read_ns = now_ns;
-	return read_all(t, NULL) == 0;
+	return read_all(t, NULL, NULL) == 0;
 }
 
 static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)

@@ -31,6 +31,7 @@ struct symbol_env {
 	const char *path;             /* of PE and PDB files, as _NT_SYMBOL_PATH; NULL = none */
 	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. One worker's */
 	struct symbol_disk *disk;     /* the cache on disk; NULL = none */
+	struct kallsyms_text *kallsyms;          /* Linux: read by a source already; NULL */
 	struct sandbox *sandbox;      /* reads files; NULL = this process does. One worker's */
 	bool sandboxed;               /* workers get one; needs a main() that serves: sandbox.h */
 	const struct symbol_reader *const *readers;      /* NULL = symbol_readers */

@@ -22,9 +22,10 @@ static const char *const names[] = {"bpf_prog_one", "bpf_trampoline_7", "[kernel
 static const char *truth[UNITS];
 static char *text;
 
-static int read_text(struct buf *out, struct err *err)
+static int read_text(struct buf *out, uint64_t *modules, struct err *err)
 {
 	(void)err;
+	*modules = 0;
 	buf_puts(out, text);
 	return 0;
 }
@@ -60,7 +61,7 @@ static void check(const struct kernel_symbols *k, bool was_read)
 			abort();
 		if (found && !is_fed(at.object->key.path) && !strstr(text, at.object->key.path))
 			abort();
-		if (kernel_symbols_in_exec(k, &address, 1) && !strstr(text, "sys_execve"))
+		if (kernel_symbols_in(k, KERNEL_EXEC, &address, 1) && !strstr(text, "sys_execve"))
 			abort();
 	}
 }
@@ -77,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = strndup((const char *)data, n);
 	if (!text || frames_new(&frames, NULL))
 		abort();
-	k = kernel_symbols_new(frames, read_text, NULL);
+	k = kernel_symbols_new(frames, read_text, NULL, NULL);
 	if (!k)
 		abort();
 	memset(truth, 0, sizeof(truth));
@@ -88,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (data[i] % 8 == 6)
 			kernel_symbols_scan(k, text, strlen(text), now_ns);
 		else
-			kernel_symbols_rescan(k);
+			kernel_symbols_rescan(k, false);
 		if (data[i] % 8 == 7 && !pool &&
 		    pool_new("kallsyms", 1, OS_PRIORITY_NORMAL, &pool, NULL))
 			abort();

@@ -94,14 +94,18 @@ struct ns_tmp {
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
-/* returns  0 when there is none or it cannot be read */
+/* returns  0 when there is none or it cannot be read; "mnt:[4026531840]" costs half of a stat() */
 static uint64_t namespace_of(const char *pid, const char *which)
 {
-	char path[64];
-	struct stat st;
+	char path[64], target[64];
+	const char *at;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%.16s/ns/%s", pid, which);
-	return stat(path, &st) == 0 ? st.st_ino : 0;
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	at = strchr(target, '[');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
 static bool is_hung(struct work *w, uint64_t mounts, uint64_t pids)

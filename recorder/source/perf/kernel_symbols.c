@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXECS_MAX 8u                   /* __x64_sys_execve, ...execveat, those of 32-bit programs */
-#define EXEC_MAX_BYTES 4096u
+#define PLACES_MAX 9u                  /* eight of KERNEL_EXEC and one of KERNEL_IO */
+#define PLACE_MAX_BYTES 4096u
 #define GAP_NS (10 * NS_PER_SEC)       /* between readings of kallsyms */
 #define SINCE_MAX 4096u                /* records during one */
 
 struct range {
 	uint64_t start, end;
+	enum kernel_place place;
 };
 
 /* What kallsyms says; read by a job. */
@@ -26,20 +27,25 @@ struct reading {
 	struct job job;
 	kernel_symbols_read *read;
 	struct buf text;
+	uint64_t modules;
+	bool fixed;
 	struct sort_item *items;       /* address, where its line begins; NULL = not known */
 	uint32_t nitems;
-	struct range execs[EXECS_MAX];
-	uint32_t nexecs;
+	struct range places[PLACES_MAX];
+	uint32_t nplaces;
+	bool unended;                  /* the last of them */
 };
 
 struct kernel_symbols {
 	struct frames *frames;
 	kernel_symbols_read *read;
+	struct kallsyms_text *given;   /* NULL = nobody needs it, or no more */
 	struct log *log;
 	struct maps *maps;
-	struct range execs[EXECS_MAX];
-	uint32_t nexecs;
+	struct range places[PLACES_MAX];
+	uint32_t nplaces;
 	bool full;                     /* and that is logged */
+	bool fixed;                    /* only places are read */
 	bool stale;                    /* kallsyms is to be read, from due_ns on */
 	uint64_t due_ns;
 	struct reading *reading;       /* NULL = none */
@@ -57,14 +63,14 @@ static void forget_reading(struct kernel_symbols *k)
 }
 
 struct kernel_symbols *kernel_symbols_new(struct frames *frames, kernel_symbols_read *read,
-					  struct log *log)
+					  struct kallsyms_text *given, struct log *log)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
 	*k = (struct kernel_symbols){
-		.frames = frames, .read = read, .log = log, .maps = maps_new()};
+		.frames = frames, .read = read, .given = given, .log = log, .maps = maps_new()};
 	if (k->maps)
 		return k;
 	free(k);
@@ -76,6 +82,7 @@ void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns)
 	if (!k)
 		return;
 	forget_reading(k);
+	kallsyms_text_drop(k->given);
 	free(k->since);
 	maps_free(k->maps, now_ns);
 	free(k);
@@ -152,38 +159,59 @@ static bool is_temporary(const struct kallsyms_line *line)
 }
 
 /* "__x64_sys_execve", "__ia32_compat_sys_execveat", "sys_execve" of old kernels. */
-static bool is_exec(const struct kallsyms_line *line)
+static bool is_place(const struct kallsyms_line *line, enum kernel_place *out)
 {
-	return !line->module && line->address && (line->type == 'T' || line->type == 't') &&
-	       !(line->name_bytes > 6 && memcmp(line->name, "__pfx_", 6) == 0) &&
-	       (ends_in(line->name, line->name_bytes, "sys_execve") ||
-		ends_in(line->name, line->name_bytes, "sys_execveat"));
+	if (line->module || !line->address || (line->type != 'T' && line->type != 't') ||
+	    (line->name_bytes > 6 && memcmp(line->name, "__pfx_", 6) == 0))
+		return false;
+	*out = line->name_bytes == 11 && ends_in(line->name, 11, "io_schedule") ? KERNEL_IO
+									       : KERNEL_EXEC;
+	return *out == KERNEL_IO || ends_in(line->name, line->name_bytes, "sys_execve") ||
+	       ends_in(line->name, line->name_bytes, "sys_execveat");
 }
 
-/* An exec function ends at the next symbol, which is in one of the following lines. */
-static void note_exec(struct reading *r, const struct kallsyms_line *line)
+/* A function ends at the next symbol, which is in one of the following lines. */
+static void note_place(struct reading *r, const struct kallsyms_line *line)
 {
-	struct range *last = r->nexecs ? &r->execs[r->nexecs - 1] : NULL;
+	struct range *last = r->nplaces ? &r->places[r->nplaces - 1] : NULL;
+	enum kernel_place place;
 
-	if (last && line->address > last->start && line->address < last->end)
+	if (last && line->address > last->start && line->address < last->end) {
 		last->end = line->address;
-	if (is_exec(line) && r->nexecs < EXECS_MAX)
-		r->execs[r->nexecs++] =
-			(struct range){line->address, line->address + EXEC_MAX_BYTES};
+		r->unended = false;
+	}
+	if (is_place(line, &place) && r->nplaces < PLACES_MAX) {
+		r->places[r->nplaces++] = (struct range){
+			line->address, line->address + PLACE_MAX_BYTES, place};
+		r->unended = true;
+	}
+}
+
+/* Most of 122,000 lines end like neither "[bpf]", "execve", "execveat" nor "io_schedule". */
+static bool may_matter(const struct reading *r, const char *line, const char *end)
+{
+	return r->unended || (end > line && (end[-1] == ']' || end[-1] == 'e' || end[-1] == 't'));
 }
 
 /* Collect the addresses of these symbols and where their lines begin in the text. */
 static void parse(struct reading *r, const char *text, size_t n)
 {
-	const char *at = text, *line_at = at;
+	const char *at = text, *line_at, *end = text + n, *lf;
 	struct kallsyms_line line;
 
 	r->items = n < UINT32_MAX ? malloc(2 * MAPS_MAX * sizeof(*r->items)) : NULL;
 	if (!r->items)
 		return;
-	for (; r->nitems < MAPS_MAX && kallsyms_next(&at, text + n, &line); line_at = at) {
-		note_exec(r, &line);
-		if (is_temporary(&line))
+	while (r->nitems < MAPS_MAX && at < end) {
+		line_at = at;
+		lf = memchr(at, '\n', (size_t)(end - at));
+		if (!may_matter(r, at, lf ? lf : end)) {
+			at = lf ? lf + 1 : end;
+			continue;
+		}
+		kallsyms_next(&at, end, &line);
+		note_place(r, &line);
+		if (!r->fixed && is_temporary(&line))
 			r->items[r->nitems++] = (struct sort_item){
 				line.address, {(uint32_t)(line_at - text), 0}};
 	}
@@ -216,8 +244,8 @@ static void adopt(struct kernel_symbols *k, const struct reading *r, const char 
 		return;
 	maps_free(k->maps, now_ns);
 	k->maps = fresh;
-	memcpy(k->execs, r->execs, sizeof(k->execs));
-	k->nexecs = r->nexecs;
+	memcpy(k->places, r->places, sizeof(k->places));
+	k->nplaces = r->nplaces;
 	for (i = 0; i < r->nitems; i++)
 		add_line(k, text + r->items[i].value[0], text + n,
 			 i + 1 < r->nitems ? r->items[i + 1].key : UINT64_MAX, now_ns);
@@ -236,7 +264,7 @@ static void run_reading(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
-	if (r->read(&r->text, NULL) == 0)
+	if (r->read(&r->text, &r->modules, NULL) == 0)
 		parse(r, buf_text(&r->text), r->text.len);
 }
 
@@ -249,8 +277,9 @@ static void free_reading(struct job *job)
 	free(r);
 }
 
-void kernel_symbols_rescan(struct kernel_symbols *k)
+void kernel_symbols_rescan(struct kernel_symbols *k, bool fixed)
 {
+	k->fixed = fixed;
 	k->stale = true;
 }
 
@@ -262,10 +291,12 @@ static void begin(struct kernel_symbols *k, struct pool *pool, uint64_t now_ns)
 		return;
 	r->job = (struct job){.run = run_reading, .free = free_reading, .what = "/proc/kallsyms"};
 	r->read = k->read;
+	r->fixed = k->fixed;
 	job_init(&r->job);
 	k->reading = r;
 	k->stale = false;
 	k->due_ns = now_ns + GAP_NS;
+	kallsyms_text_promise(k->given);
 	pool_put(pool, &r->job);
 }
 
@@ -277,6 +308,7 @@ static void finish(struct kernel_symbols *k, uint64_t now_ns)
 	adopt(k, r, buf_text(&r->text), r->text.len, now_ns);
 	for (i = 0; i < k->nsince; i++)
 		apply(k, &k->since[i]);
+	kallsyms_text_give(k->given, &r->text, r->modules);
 	forget_reading(k);
 }
 
@@ -288,6 +320,10 @@ void kernel_symbols_look(struct kernel_symbols *k, struct pool *pool, uint64_t n
 	if (k->reading && (wait_ns ? pool_wait(pool, &k->reading->job, wait_ns)
 				   : job_done(&k->reading->job)))
 		finish(k, now_ns);
+	if (k->given && k->due_ns && now_ns >= k->due_ns) {
+		kallsyms_text_drop(k->given);
+		k->given = NULL;
+	}
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -303,13 +339,15 @@ bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struc
 	return true;
 }
 
-bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n)
+bool kernel_symbols_in(const struct kernel_symbols *k, enum kernel_place place,
+		       const uint64_t *chain, uint32_t n)
 {
 	uint32_t i, j;
 
 	for (i = 0; i < n; i++)
-		for (j = 0; j < k->nexecs; j++)
-			if (chain[i] > k->execs[j].start && chain[i] < k->execs[j].end)
+		for (j = 0; j < k->nplaces; j++)
+			if (k->places[j].place == place && chain[i] > k->places[j].start &&
+			    chain[i] < k->places[j].end)
 				return true;
 	return false;
 }

@@ -19,13 +19,22 @@
 #define KERNEL_SYMBOL_GUESS_BYTES 65536u
 
 struct kernel_symbols;
+struct kallsyms_text;
+
+enum kernel_place {
+	KERNEL_EXEC,                   /* __x64_sys_execve, ...execveat, those of 32-bit programs */
+	KERNEL_IO,                     /* io_schedule: waits for a device */
+};
 
 /* Append the text of kallsyms: kallsyms_read() (symbol/kallsyms.h). Called by a job. */
-typedef int kernel_symbols_read(struct buf *out, struct err *err);
+typedef int kernel_symbols_read(struct buf *out, uint64_t *modules, struct err *err);
 
-/* returns  NULL without memory */
+/*
+ * given    gets the first text, for the symbol worker; dropped after 10 s. NULL = nobody needs it
+ * returns  NULL without memory
+ */
 struct kernel_symbols *kernel_symbols_new(struct frames *frames, kernel_symbols_read *read,
-					  struct log *log);
+					  struct kallsyms_text *given, struct log *log);
 void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns);       /* NULL allowed */
 
 /* A PERF_KIND_KSYMBOL record, in time order. */
@@ -34,8 +43,11 @@ void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r);
 /* Replace all known symbols with those of a kallsyms text. */
 void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, uint64_t now_ns);
 
-/* Have the symbols read by kernel_symbols_look(): at the start, and after records were lost. */
-void kernel_symbols_rescan(struct kernel_symbols *k);
+/*
+ * Have the symbols read by kernel_symbols_look(): at the start, and after records were lost. fixed:
+ * only places of the kernel proper, as no record tells when other code goes.
+ */
+void kernel_symbols_rescan(struct kernel_symbols *k, bool fixed);
 /*
  * Do so by a job, since that takes 30 ms, every 10 s at most: in a flood records are lost each
  * second. A later call replaces all known symbols, and feeds the records of the time between again.
@@ -48,8 +60,9 @@ void kernel_symbols_look(struct kernel_symbols *k, struct pool *pool, uint64_t n
 /* Set object and offset (from the symbol's start). returns  false when no symbol has the address */
 bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struct frame_ref *out);
 
-/* Whether a kernel chain (n addresses, leaf first) leads through execve(2). */
-bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n);
+/* Whether a kernel chain (n addresses, leaf first) leads through one of these functions. */
+bool kernel_symbols_in(const struct kernel_symbols *k, enum kernel_place place,
+		       const uint64_t *chain, uint32_t n);
 
 /* The running kernel's build id, from /sys/kernel/notes; key is untouched when that has none. */
 void kernel_build_id(struct object_key *key);

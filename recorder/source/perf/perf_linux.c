@@ -376,6 +376,7 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 		.root_pid = capture->root_pid, .root_only = s->cpus.ask.pid != 0,
 		.build_ids = s->cpus.ask.build_ids,
 		.ksymbols = s->cpus.ask.ksymbols && !s->cpus.ask.user_only,
+		.switches = capture_switches(capture), .kallsyms = cfg->kallsyms,
 		.command_lines = capture->only_process || (needs && needs->command_lines),
 		.named = {s->cpus.probes ? look_at_process : NULL, s},
 		.java = {s->cpus.probes ? probes_saw_java : NULL, s->cpus.probes},
@@ -386,8 +387,6 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 	s->walker.kernel_stacks = !capture->no_kernel_stacks;
 	if (!rc && capture_switches(capture))
 		rc = perf_time_new(cfg, s->state, s->walker.managed, s->cpus.probes, &s->time, err);
-	if (s->time)
-		perf_time_read_kernel(s->time);
 	return rc;
 }
 

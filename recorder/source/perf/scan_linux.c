@@ -24,7 +24,7 @@
 
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
 #define REQUESTS_MAX 64u
-#define OF_ALL_MAX 16u                           /* of them, for a scan of all processes */
+#define OF_ALL_MAX 48u                           /* of them, for a scan of all processes */
 #define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
 #define LOOK_NS (100 * NS_PER_MS)
 #define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that runs, it takes some ms */
@@ -32,6 +32,7 @@
 
 struct request {
 	struct snapshot *snapshot;           /* NULL = this place is free */
+	uint32_t number;                     /* they are begun in this order */
 	uint64_t changed_ns;                 /* of the newest record that may not be in it */
 	unsigned again;
 	bool stuck;                          /* applied already, as far as it came */
@@ -47,7 +48,7 @@ struct perf_scan {
 	struct hung_devices *hung;
 	struct snapshot_files *files;
 	struct request requests[REQUESTS_MAX];
-	uint32_t nrequests;
+	uint32_t nrequests, last_number;
 	uint32_t *pids, npids, at, room;     /* of a scan of all; those before `at` are asked for */
 	bool doubted;                        /* records were lost: what is read must be due */
 	bool slow;                           /* the last one waited for was not answered in time */
@@ -117,7 +118,10 @@ static bool is_gone(uint32_t pid, uint32_t tid)
 	return syscall(SYS_tgkill, (int)pid, (int)tid, 0) < 0 && errno == ESRCH;
 }
 
-/* Skips a leader that ended before its threads: its exit record is past. */
+/*
+ * Skips a leader that ended before its threads: its exit record is past. One that has not was
+ * looked for just now.
+ */
 static void apply_tasks(struct perf_scan *scan, struct perf_process *p, const struct snapshot *n,
 			bool leader_ended)
 {
@@ -127,7 +131,7 @@ static void apply_tasks(struct perf_scan *scan, struct perf_process *p, const st
 		const struct snapshot_task *task = &n->tasks[i];
 		struct perf_thread *t = NULL;
 
-		if ((!leader_ended || task->tid != p->pid) && !is_gone(p->pid, task->tid))
+		if (task->tid == p->pid ? !leader_ended : !is_gone(p->pid, task->tid))
 			t = perf_state_add_thread(scan->state, p, task->tid);
 		if (t && task->comm[0])
 			thread_set_name(t->thread, task->comm);
@@ -195,7 +199,8 @@ static struct request *put(struct perf_scan *scan, uint32_t pid)
 	if (!scan->nrequests)
 		snapshot_files_forget(scan->files);
 	scan->requests[i] = (struct request){
-		.snapshot = snapshot_new(scan->files, pid, scan->build_ids)};
+		.snapshot = snapshot_new(scan->files, pid, scan->build_ids),
+		.number = ++scan->last_number};
 	if (!scan->requests[i].snapshot)
 		return NULL;
 	scan->nrequests++;
@@ -361,15 +366,26 @@ static void take_done(struct perf_scan *scan)
 	ask_for_more(scan);
 }
 
-/* One that is not stuck; NULL = there is none. */
+/*
+ * One that is not stuck; NULL = there is none. When it is done, the threads should have as much to
+ * do as is to be applied: to wake up for each process took a tenth of the time of all.
+ */
 static const struct snapshot *awaited(const struct perf_scan *scan)
 {
-	uint32_t i;
+	const uint32_t middle = scan->last_number - OF_ALL_MAX / 2;
+	const struct snapshot *best = NULL;
+	uint32_t i, from, least = UINT32_MAX;
 
-	for (i = 0; i < REQUESTS_MAX; i++)
-		if (scan->requests[i].snapshot && !scan->requests[i].stuck)
-			return scan->requests[i].snapshot;
-	return NULL;
+	for (i = 0; i < REQUESTS_MAX; i++) {
+		const struct request *r = &scan->requests[i];
+
+		from = r->number > middle ? r->number - middle : middle - r->number;
+		if (r->snapshot && !r->stuck && from < least) {
+			best = r->snapshot;
+			least = from;
+		}
+	}
+	return best;
 }
 
 static void wait_for_all(struct perf_scan *scan, uint64_t timeout_ns)
@@ -436,9 +452,11 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/* Take what is known of the kernel's symbols; have them read again if they are stale. */
-static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
+/* Take what is known of the kernel's symbols; have them read again if that is wanted or due. */
+static void look_at_kernel(struct perf_state *s, bool wanted, uint64_t wait_ns)
 {
+	if (wanted && s->kernel_base)
+		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
 	kernel_symbols_look(s->kernel_symbols, s->scan->pool, s->now_ns, wait_ns);
 }
 
@@ -446,9 +464,7 @@ static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	if (s->cfg.ksymbols && s->kernel_base)
-		kernel_symbols_rescan(s->kernel_symbols);
-	look_at_kernel(s, 0);
+	look_at_kernel(s, s->cfg.ksymbols || s->cfg.switches, 0);
 	return begin_all(s->scan, err);
 }
 
@@ -475,14 +491,17 @@ static void learn_runtimes(struct perf_state *s)
 
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
+	const uint64_t wait_ns = s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10;
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
-	if (s->cfg.root_only)
+	if (s->cfg.root_only) {
 		perf_scan_process(s->scan, s->cfg.root_pid);
+		look_at_kernel(s, s->cfg.switches, wait_ns);
+	}
 	if (rc || s->cfg.root_only)
 		return rc;
 	wait_for_all(s->scan, PERF_SCAN_NS);
-	look_at_kernel(s, NS_PER_SEC / 10);
+	look_at_kernel(s, false, wait_ns);
 	perf_names_look(s->names, NS_PER_SEC / 10);
 	learn_runtimes(s);
 	return 0;
@@ -497,7 +516,7 @@ void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	take_done(s->scan);
-	look_at_kernel(s, 0);
+	look_at_kernel(s, false, 0);
 	perf_names_look(s->names, ANSWER_NS);
 }
 

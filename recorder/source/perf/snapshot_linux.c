@@ -153,7 +153,19 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	return s->nfiles++;
 }
 
-/* returns  false without memory */
+static bool is_executable(const char *line)
+{
+	const char *rights = strchr(line, ' ');
+
+	return rights && strnlen(rights, 4) == 4 && rights[3] == 'x';
+}
+
+/*
+ * returns  false without memory
+ *
+ * [vsyscall] is a page of the kernel, the same in each process, which no record tells of. As code
+ * of the process it cost the symbol worker eight files of /proc to look for its names.
+ */
 static bool read_mapping(struct snapshot *s, char *line)
 {
 	static const struct perf_process nobody;
@@ -161,7 +173,7 @@ static bool read_mapping(struct snapshot *s, char *line)
 	struct object_key key = {0};
 	struct maps_line l;
 
-	if (!maps_line_read(line, &l) || !l.executable)
+	if (!is_executable(line) || !maps_line_read(line, &l) || strcmp(l.path, "[vsyscall]") == 0)
 		return true;
 	l.path[perf_path_length(l.path)] = '\0';
 	m.start = l.start;

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"
-#include "source/perf/kernel_symbols.h"
 #include "source/perf/managed_linux.h"
 #include "source/perf/names_linux.h"
 #include "symbol/kallsyms.h"
@@ -313,9 +312,10 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 	}
 }
 
-bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n)
+bool perf_state_in(const struct perf_state *s, enum kernel_place place, const uint64_t *chain,
+		   uint32_t n)
 {
-	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
+	return kernel_symbols_in(s->kernel_symbols, place, chain, n);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -627,7 +627,7 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	s->now_ns = os_now_ns();
 	kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
-	s->kernel_symbols = kernel_symbols_new(cfg->frames, kallsyms_read, cfg->log);
+	s->kernel_symbols = kernel_symbols_new(cfg->frames, kallsyms_read, cfg->kallsyms, cfg->log);
 	if (perf_scan_new(s, cfg->log, cfg->build_ids, &s->scan, err) ||
 	    perf_names_new(cfg->only_process, cfg->command_lines, &cfg->named, cfg->log, &s->names,
 			   err)) {

@@ -9,6 +9,7 @@
 
 #include "model/queue.h"
 #include "source/host/maps.h"
+#include "source/perf/kernel_symbols.h"
 #include "source/ring/perf_record.h"
 #include "unwind/unwind.h"
 
@@ -83,6 +84,8 @@ struct perf_state_config {
 	struct perf_listener named;          /* its names are known, or change */
 	struct perf_listener java;           /* it has mapped libjvm.so */
 	bool ksymbols;                       /* records report BPF programs and trampolines */
+	bool switches;                       /* perf_state_in() is asked about waits */
+	struct kallsyms_text *kallsyms;      /* see kernel_symbols_new() */
 	bool build_ids;                    /* also for mappings from /proc, so that objects agree */
 };
 
@@ -140,11 +143,12 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 		       bool kernel, struct frame_ref *out);
 
 /*
- * Whether a kernel chain (n addresses) leads through execve(2). Once execve has released the old
- * program's memory, the sampled registers still belong to that program, whose stack no longer
- * exists.
+ * Whether a kernel chain (n addresses) leads through such a function. KERNEL_EXEC: once execve has
+ * released the old program's memory, the sampled registers still belong to that program, whose
+ * stack no longer exists.
  */
-bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n);
+bool perf_state_in(const struct perf_state *s, enum kernel_place place, const uint64_t *chain,
+		   uint32_t n);
 
 /* ---- shared with perf/scan_linux.c ----------------------------------------------------------- */
 

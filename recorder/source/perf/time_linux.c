@@ -4,7 +4,6 @@
 #include "managed/python/layout.h"
 #include "source/perf/managed_linux.h"
 #include "source/thread_time.h"
-#include "symbol/kallsyms.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #define CPUS_MAX 1024u
-#define IO_SCHEDULE_MAX_BYTES 4096u
 enum { REG_DI = 5, REG_BP, REG_SP, REG_IP }; /* of PERF_REGS_MASK; DI: the address in futex(2) */
 #define LOCKS_NS (10 * NS_PER_SEC)           /* threads may sleep for a lock again */
 #define NOBODY UINT32_MAX                    /* a tid that is not known, or of a released task */
@@ -28,7 +26,6 @@ struct perf_time {
 	bool wakers;
 	uint64_t slept_ns;                   /* a thread slept for a lock last; 0 = long ago */
 	struct object *object;               /* of the leaves */
-	uint64_t io_from, io_to;             /* bounds of io_schedule(); 0 = not known */
 	uint64_t locks_ns;                   /* when waits for locks were looked at last */
 	uint64_t stacks, every;              /* of this second; one in `every` has a stack */
 	_Atomic uint64_t thinned;            /* seconds in which some had no stack */
@@ -62,16 +59,6 @@ static void put_piece(void *ctx, const struct thread_time_piece *piece)
 }
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
-
-static bool waits_for_device(const struct perf_time *t, const struct perf_record *r)
-{
-	uint32_t i;
-
-	for (i = 0; t->io_from && i < r->u.sample.nkernel; i++)
-		if (r->u.sample.kernel[i] >= t->io_from && r->u.sample.kernel[i] < t->io_to)
-			return true;
-	return false;
-}
 
 void perf_time_born(struct perf_time *t, const struct perf_record *r)
 {
@@ -284,14 +271,16 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 {
 	uint64_t lock;
 	uint32_t woken;
+	bool in_io;
 
 	if (probe_role(probe) == PROBE_SWITCH_STACK) {
 		t->stacks++;
 		if (!r->tid || r->tid == UINT32_MAX)
 			return;
 		lock = take_sleep(t, r);     /* before its stack is another one */
-		thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r),
-				  stack->frames, stack->nframes, (uint8_t)stack->quality);
+		in_io = perf_state_in(t->state, KERNEL_IO, r->u.sample.kernel, r->u.sample.nkernel);
+		thread_time_stack(t->threads, r->time_ns, r->tid, in_io, stack->frames,
+				  stack->nframes, (uint8_t)stack->quality);
 		thread_time_lock(t->threads, r->tid, lock);
 		if (!lock)
 			learn_stack(t, r, stack);
@@ -385,28 +374,6 @@ void perf_time_note(const struct perf_time *t, char *out, size_t n)
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-void perf_time_read_kernel(struct perf_time *t)
-{
-	static const char name[] = "io_schedule";
-	struct kallsyms_line line;
-	struct buf text = {0};
-	const char *at, *end;
-
-	kallsyms_read(&text, NULL);
-	at = buf_text(&text);
-	for (end = at + text.len; kallsyms_next(&at, end, &line);) {
-		/* It ends at the next symbol, which is in one of the following lines. */
-		if (line.address > t->io_from && line.address < t->io_to)
-			t->io_to = line.address;
-		if (!line.module && line.name_bytes == sizeof(name) - 1 &&
-		    memcmp(line.name, name, line.name_bytes) == 0) {
-			t->io_from = line.address;
-			t->io_to = line.address + IO_SCHEDULE_MAX_BYTES;
-		}
-	}
-	buf_free(&text);
-}
 
 int perf_time_new(const struct source_config *cfg, struct perf_state *state,
 		  struct perf_managed *managed, struct probes *probes, struct perf_time **out,

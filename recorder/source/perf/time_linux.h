@@ -31,8 +31,6 @@ int perf_time_new(const struct source_config *cfg, struct perf_state *state,
 		  struct perf_managed *managed, struct probes *probes, struct perf_time **out,
 		  struct err *err);
 void perf_time_free(struct perf_time *t);
-/* Find io_schedule() in kallsyms; call it first. Without it, DISK_TIME is BLOCKED_TIME. */
-void perf_time_read_kernel(struct perf_time *t);
 
 /* A record of a new thread (PERF_KIND_FORK) that the state knows already. */
 void perf_time_born(struct perf_time *t, const struct perf_record *r);

@@ -95,7 +95,7 @@ void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_
 	};
 
 	if (in.regs_abi && !in.stack_bytes &&
-	    perf_state_in_exec(w->state, in.kernel_chain, in.nkernel))
+	    perf_state_in(w->state, KERNEL_EXEC, in.kernel_chain, in.nkernel))
 		in.regs_abi = 0;             /* as in an ending process: there is no user stack */
 	w->sampled = thread ? thread->process : NULL;
 	w->sampled_ns = r->time_ns;

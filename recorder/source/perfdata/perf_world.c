@@ -596,7 +596,7 @@ static int open_kernel(struct perf_world *w)
 	if (set_kernel(w, &id))
 		return ERR_MEMORY;
 	w->kernel_maps = maps_new();
-	w->added = kernel_symbols_new(w->cfg.frames, NULL, w->cfg.log);
+	w->added = kernel_symbols_new(w->cfg.frames, NULL, NULL, w->cfg.log);
 	return w->kernel_maps && w->added ? 0 : ERR_MEMORY;
 }
 

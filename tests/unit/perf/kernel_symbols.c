@@ -2,6 +2,7 @@
 #include "source/perf/kernel_symbols.h"
 
 #include "base/os.h"
+#include "symbol/kallsyms.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -12,14 +13,16 @@
 
 static struct frames *frames;
 static struct kernel_symbols *symbols;
+static struct kallsyms_text *given;
 
-static int read_text(struct buf *out, struct err *err);
+static int read_text(struct buf *out, uint64_t *modules, struct err *err);
 
 static int set_up(void **state)
 {
 	(void)state;
 	assert_int_equal(frames_new(&frames, NULL), 0);
-	symbols = kernel_symbols_new(frames, read_text, NULL);
+	given = kallsyms_text_new();
+	symbols = kernel_symbols_new(frames, read_text, given, NULL);
 	return symbols ? 0 : -1;
 }
 
@@ -27,6 +30,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	kernel_symbols_free(symbols, 1);
+	kallsyms_text_free(given);
 	frames_free(frames);
 	return 0;
 }
@@ -93,6 +97,7 @@ TEST(same_program_at_another_address_is_the_same_object)
 
 static const char kallsyms[] =
 	"ffffffff81000000 T _text\n"
+	"ffffffff81000040 T io_schedule\n"
 	"ffffffffc0100000 t ext4_sync_fs\t[ext4]\n"
 	"ffffffffc0204000 t bpf_prog_cc_last\t[bpf]\n"
 	"ffffffffc0200000 t bpf_prog_aa_first\t[bpf]\n"
@@ -100,8 +105,9 @@ static const char kallsyms[] =
 	"ffffffffc0203000 t ftrace_trampoline\t[__builtin__ftrace]\n"
 	"0000000000000000 t bpf_prog_dd_hidden\t[bpf]\n";
 
-static int read_text(struct buf *out, struct err *err)
+static int read_text(struct buf *out, uint64_t *modules, struct err *err)
 {
+	*modules = 7;
 	buf_put(out, kallsyms, sizeof(kallsyms) - 1);
 	return buf_check(out, "kallsyms", err);
 }
@@ -132,7 +138,7 @@ TEST(records_that_come_while_kallsyms_is_read_are_kept)
 	assert_int_equal(pool_new("test", 1, OS_PRIORITY_NORMAL, &pool, NULL), 0);
 	kernel_symbols_look(symbols, pool, 1, 0);            /* nobody has asked for it */
 	feed(1, 0x100, "bpf_prog_aa_unseen", false);
-	kernel_symbols_rescan(symbols);
+	kernel_symbols_rescan(symbols, false);
 	kernel_symbols_look(symbols, pool, 2, 0);
 	feed(0x2000, 0x100, "bpf_prog_cc_new", false);
 	feed(0x3000, 0x100, "bpf_prog_dd_short", false);
@@ -142,11 +148,91 @@ TEST(records_that_come_while_kallsyms_is_read_are_kept)
 	assert_string_equal(at(0x3008), "-");
 	assert_string_equal(at(8), "-");
 	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
-	kernel_symbols_rescan(symbols);
+	kernel_symbols_rescan(symbols, false);
 	kernel_symbols_look(symbols, pool, 4, 0);            /* too early */
 	kernel_symbols_look(symbols, pool, 3 + 10 * NS_PER_SEC, 0);
 	feed(0x2000, 0x100, "bpf_prog_cc_new", true);        /* and it ends while one is read */
 	pool_free(pool);
+}
+
+static void read_once(uint64_t now_ns)
+{
+	struct pool *pool = NULL;
+
+	assert_int_equal(pool_new("test", 1, OS_PRIORITY_NORMAL, &pool, NULL), 0);
+	kernel_symbols_look(symbols, pool, now_ns, 0);
+	kernel_symbols_look(symbols, pool, now_ns, 60 * NS_PER_SEC);
+	pool_free(pool);
+}
+
+TEST(what_is_read_once_is_there_for_the_names_too)
+{
+	struct buf text = {0};
+	uint64_t modules = 0;
+
+	kernel_symbols_rescan(symbols, false);
+	read_once(1);
+	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
+	assert_true(kallsyms_text_take(given, &text, &modules));
+	assert_string_equal(buf_text(&text), kallsyms);
+	assert_int_equal(modules, 7);
+	buf_free(&text);
+	/* A later reading is of no use to who has one. */
+	kernel_symbols_rescan(symbols, false);
+	read_once(1 + 11 * NS_PER_SEC);
+	assert_false(kallsyms_text_take(given, &text, &modules));
+	assert_false(kallsyms_text_take(NULL, &text, &modules));
+}
+
+TEST(what_nobody_takes_for_10_seconds_is_dropped)
+{
+	struct buf text = {0};
+	uint64_t modules;
+
+	kernel_symbols_rescan(symbols, false);
+	read_once(1);
+	read_once(1 + 11 * NS_PER_SEC);
+	assert_false(kallsyms_text_take(given, &text, &modules));
+}
+
+TEST(names_do_not_wait_for_a_text_that_could_not_be_read)
+{
+	struct buf text = {0};
+	uint64_t modules;
+
+	kallsyms_text_promise(given);
+	kallsyms_text_give(given, &text, 7);
+	assert_false(kallsyms_text_take(given, &text, &modules));
+}
+
+/* No record would tell when it goes. */
+TEST(of_a_kernel_that_does_not_tell_only_its_own_functions_are_read)
+{
+	static const uint64_t io[] = {0xffffffff81000080};
+
+	kernel_symbols_rescan(symbols, true);
+	read_once(1);
+	assert_string_equal(at(AT + 0x1ff), "-");
+	assert_true(kernel_symbols_in(symbols, KERNEL_IO, io, 1));
+}
+
+TEST(waits_for_a_device_are_known_by_io_schedule)
+{
+	static const char text[] =
+		"ffffffff81000000 T _text\n"
+		"ffffffff81000100 T __pfx_io_schedule\n"
+		"ffffffff81000110 T io_schedule\n"
+		"ffffffff81000110 t alias\n"
+		"ffffffff81000150 t io_schedule_timeout\n"
+		"ffffffff81000200 t io_schedule\t[other]";
+	static const uint64_t in[] = {0xffffffff81000000, 0xffffffff8100014f};
+	static const uint64_t around[] = {0xffffffff81000108, 0xffffffff81000150,
+					  0xffffffff81000208};
+
+	kernel_symbols_scan(symbols, text, sizeof(text) - 1, 1);
+	assert_true(kernel_symbols_in(symbols, KERNEL_IO, in, 2));
+	assert_false(kernel_symbols_in(symbols, KERNEL_EXEC, in, 2));
+	assert_false(kernel_symbols_in(symbols, KERNEL_IO, around, 3));
 }
 
 TEST(execve_is_known_by_its_addresses)
@@ -164,12 +250,13 @@ TEST(execve_is_known_by_its_addresses)
 	static const uint64_t around[] = {0xffffffff816c5ea8, 0xffffffff816c5f00,
 					  0xffffffff816c5fd0, 0xffffffff82000010};
 
-	assert_false(kernel_symbols_in_exec(symbols, in, 3));       /* not read yet, or hidden */
+	/* Not read yet, or hidden. */
+	assert_false(kernel_symbols_in(symbols, KERNEL_EXEC, in, 3));
 	kernel_symbols_scan(symbols, text, sizeof(text) - 1, 1);
-	assert_true(kernel_symbols_in_exec(symbols, in, 3));
-	assert_true(kernel_symbols_in_exec(symbols, in_at, 1));
-	assert_false(kernel_symbols_in_exec(symbols, around, 4));
-	assert_false(kernel_symbols_in_exec(symbols, NULL, 0));
+	assert_true(kernel_symbols_in(symbols, KERNEL_EXEC, in, 3));
+	assert_true(kernel_symbols_in(symbols, KERNEL_EXEC, in_at, 1));
+	assert_false(kernel_symbols_in(symbols, KERNEL_EXEC, around, 4));
+	assert_false(kernel_symbols_in(symbols, KERNEL_EXEC, NULL, 0));
 }
 
 TEST(absurd_records_are_passed_over)
@@ -193,6 +280,11 @@ int main(void)
 		WITH_SYMBOLS(same_program_at_another_address_is_the_same_object),
 		WITH_SYMBOLS(what_ran_before_the_start_stands_in_kallsyms),
 		WITH_SYMBOLS(records_that_come_while_kallsyms_is_read_are_kept),
+		WITH_SYMBOLS(what_is_read_once_is_there_for_the_names_too),
+		WITH_SYMBOLS(what_nobody_takes_for_10_seconds_is_dropped),
+		WITH_SYMBOLS(names_do_not_wait_for_a_text_that_could_not_be_read),
+		WITH_SYMBOLS(of_a_kernel_that_does_not_tell_only_its_own_functions_are_read),
+		WITH_SYMBOLS(waits_for_a_device_are_known_by_io_schedule),
 		WITH_SYMBOLS(execve_is_known_by_its_addresses),
 		WITH_SYMBOLS(absurd_records_are_passed_over),
 	};

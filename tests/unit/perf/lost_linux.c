@@ -77,6 +77,16 @@ TEST(scan_corrects_a_process_whose_records_were_lost)
 	assert_int_equal(p->exec, 1);
 }
 
+/* The kernel's page for old programs stands in /proc, and no record tells of it. */
+TEST(scan_leaves_out_what_is_not_code_of_the_process)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	assert_string_equal(file_at(pid, (uintptr_t)open_state), "lost_linux");
+	assert_string_equal(file_at(pid, 0xffffffffff600000), "?");
+}
+
 /* What /proc says is of a later moment: only once the records have passed that, it is the name. */
 TEST(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read)
 {
@@ -338,6 +348,7 @@ int main(void)
 		FRESH(a_mapping_does_not_name_a_process_that_nobody_knows),
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
+		FRESH(scan_leaves_out_what_is_not_code_of_the_process),
 		FRESH(a_sample_after_a_loss_has_a_name_once_the_records_have_passed_what_was_read),
 		FRESH(a_thread_that_rests_after_a_loss_does_not_end_another_one),
 		FRESH(a_process_that_changes_all_the_time_after_a_loss_is_not_known),

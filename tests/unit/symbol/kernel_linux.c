@@ -13,9 +13,10 @@ static const char *text_now;
 static uint64_t modules_now;
 static unsigned reads;
 
-int kallsyms_read(struct buf *out, struct err *err)
+int kallsyms_read(struct buf *out, uint64_t *modules, struct err *err)
 {
 	reads++;
+	*modules = modules_now;
 	if (!text_now)
 		return err_set(err, ERR_IO, "cannot read it");
 	buf_puts(out, text_now);
@@ -77,6 +78,27 @@ TEST(module_that_is_loaded_later_has_its_own_names)
 	kallsyms_reader.close(table);
 }
 
+TEST(what_the_source_has_read_is_not_read_again_until_modules_change)
+{
+	struct symbol_env env = {.kallsyms = kallsyms_text_new()};
+	struct symbol_table *table = NULL;
+	struct buf text = {0};
+
+	buf_puts(&text, PROPER "9000 t old_read\t[old]\n");
+	kallsyms_text_give(env.kallsyms, &text, 1);
+	text_now = PROPER "9000 t old_read\t[old]\na000 t new_write\t[new]\n";
+	modules_now = 1;
+	reads = 0;
+	assert_int_equal(kallsyms_reader.open(&env, &the_kernel, 0, &table, NULL), 0);
+	assert_string_equal(name_at(table, 0x8100), "[old]old_read");
+	assert_int_equal(reads, 0);
+	modules_now = 2;
+	assert_string_equal(name_at(table, 0x9100), "[new]new_write");
+	assert_int_equal(reads, 1);
+	kallsyms_reader.close(table);
+	kallsyms_text_free(env.kallsyms);
+}
+
 TEST(names_of_the_kernel_proper_do_not_look_at_modules)
 {
 	struct symbol_table *table = NULL;
@@ -130,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(module_that_is_loaded_later_has_its_own_names),
+		cmocka_unit_test(what_the_source_has_read_is_not_read_again_until_modules_change),
 		cmocka_unit_test(names_of_the_kernel_proper_do_not_look_at_modules),
 		cmocka_unit_test(what_was_read_stays_when_it_cannot_be_read_again),
 		cmocka_unit_test(bpf_program_and_trampolines_bear_their_own_name),

@@ -405,7 +405,7 @@ TEST(worker_names_kernel_functions)
 		print_message("%s\n", err.text);
 		skip();
 	}
-	assert_int_equal(kallsyms_read(&text, NULL), 0);
+	assert_int_equal(kallsyms_read(&text, NULL, NULL), 0);
 	assert_int_equal(kallsyms_parse(text.data, text.len, &k, NULL), 0);
 	assert_true(kallsyms_base(k) == base);
 	assert_true(kallsyms_find(k, base + 0x100000, &f));
