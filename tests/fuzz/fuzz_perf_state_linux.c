@@ -137,7 +137,7 @@ static void sample(uint32_t pid, uint32_t tid, uint64_t address, uint64_t now_ns
 	perf_state_locate(state_of, t->process, chain[0], true, &in_kernel);
 	if (!in_kernel.object)
 		abort();
-	perf_state_in_exec(state_of, chain, 2);
+	perf_state_in(state_of, KERNEL_EXEC, chain, 2);
 }
 
 static void take(unsigned call, uint32_t pid, unsigned detail, unsigned name, uint64_t now_ns)
