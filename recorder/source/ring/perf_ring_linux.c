@@ -357,12 +357,13 @@ size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus
 
 size_t perf_short_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus)
 {
+	size_t all = PERF_SHORT_RINGS_BYTES + ncpus * PERF_SHORT_RINGS_MORE_BYTES;
 	size_t least = PERF_SHORT_RING_LEAST_BYTES;
 
 	while (least < (size_t)freq_hz * PERF_SHORT_SAMPLE_BYTES)
 		least *= 2;
-	return share(perf_stack_ring_bytes(freq_hz, stack_kb, ncpus), ncpus,
-		     PERF_SHORT_RINGS_BYTES, least);
+	all = all < PERF_SHORT_RINGS_MAX_BYTES ? all : PERF_SHORT_RINGS_MAX_BYTES;
+	return share(perf_stack_ring_bytes(freq_hz, stack_kb, ncpus), ncpus, all, least);
 }
 
 size_t perf_ring_bytes(const struct perf_ask *ask, enum perf_ring_kind kind)

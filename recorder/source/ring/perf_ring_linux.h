@@ -16,7 +16,10 @@
 #define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_STACK_RINGS_BYTES ((size_t)128 << 20) /* of all CPUs, or more of the least */
 #define PERF_STACK_RING_LEAST_BYTES ((size_t)512 << 10)
-#define PERF_SHORT_RINGS_BYTES ((size_t)32 << 20)  /* the same where most samples are short */
+/* The same where most samples are short; for each CPU more, up to the most. */
+#define PERF_SHORT_RINGS_BYTES ((size_t)16 << 20)
+#define PERF_SHORT_RINGS_MORE_BYTES ((size_t)256 << 10)
+#define PERF_SHORT_RINGS_MAX_BYTES ((size_t)32 << 20)
 #define PERF_SHORT_RING_LEAST_BYTES ((size_t)128 << 10)
 #define PERF_SHORT_SAMPLE_BYTES 2048u             /* of most programs: 1 to 3 KB */
 /* Of a CPU, of all, and of a CPU if there are many. */
@@ -81,7 +84,7 @@ struct perf_ask {
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus);
 /*
  * The same where most samples are short, so that their rate decides: at least a second of them.
- * 256 KB for each of 128 CPUs at 99 Hz, 128 KB for each of 512 at 49 Hz.
+ * 1 MB for each of 16 CPUs at 99 Hz, 512 KB of 64, 256 KB of 128, 128 KB of 512 at 49 Hz.
  */
 size_t perf_short_ring_bytes(unsigned freq_hz, unsigned stack_kb, unsigned ncpus);
 /* The size of each kind, as an open makes it. */

@@ -320,7 +320,8 @@ TEST(rings_of_short_samples_hold_a_second_of_them)
 {
 	assert_int_equal(perf_short_ring_bytes(99, 32, 2), 4 << 20);
 	assert_int_equal(perf_short_ring_bytes(499, 32, 2), 8 << 20);
-	assert_int_equal(perf_short_ring_bytes(99, 32, 16), 2 << 20);
+	assert_int_equal(perf_short_ring_bytes(99, 32, 16), 1 << 20);
+	assert_int_equal(perf_short_ring_bytes(99, 32, 64), 512 << 10);
 	assert_int_equal(perf_short_ring_bytes(99, 32, 128), 256 << 10);         /* 200 KB */
 	assert_int_equal(perf_short_ring_bytes(49, 32, 512), 128 << 10);         /* 100 KB */
 	assert_int_equal(perf_short_ring_bytes(997, 32, 128), 1 << 20);  /* as without them */
