@@ -19,8 +19,7 @@
 #define IMAGES_MAX 4096u                     /* mappings of one program */
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
-#define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
-#define PLACES_BITS 10
+#define WHAT_BYTES 400u
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
@@ -32,8 +31,6 @@ struct dotnet_program {
 	struct dotnet_untold *untold;        /* the same; NULL = all was told so far */
 	size_t names_bytes;                  /* what the share has of both */
 	bool names_full;
-	char leaf[LEAF_BYTES];               /* the last one that put_leaf() made, and its number */
-	uint32_t leaf_number;                /* 0 = none yet */
 	unsigned refs;
 	unsigned nrundowns;                  /* asked for */
 	bool needs_no_rundown;
@@ -53,14 +50,6 @@ struct named {
 	struct share share;                  /* then: what the names hold */
 };
 
-/* What an address is called from a time on, as long as its program tells of no other code. */
-struct known_place {
-	const struct dotnet_program *program;
-	uint64_t address, since_ns;
-	uint32_t nlearned;
-	struct frame_ref ref;
-};
-
 struct dotnet_stacks {
 	struct frames *frames;
 	struct shares shares;
@@ -75,12 +64,7 @@ struct dotnet_stacks {
 	uint32_t settled_room;
 	/* the symbol worker's: */
 	char late[MANAGED_TEXT_MAX + 1], late_detail[MANAGED_TEXT_MAX + 1], late_module[80];
-	/*
-	 * Of the event that is delivered: from [2] on its frames, before them the leaves of its
-	 * samples.
-	 */
-	struct frame_ref put[2 + DOTNET_FRAMES_MAX];
-	struct known_place places[1u << PLACES_BITS];
+	struct frame_ref put[DOTNET_FRAMES_MAX + 2];         /* of the event that is delivered */
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -115,94 +99,54 @@ static uint32_t name_of(struct dotnet_program *p, struct dotnet_method *m)
 }
 
 /* Each address is where a call returns to. */
-static void find_frame(struct dotnet_program *p, struct known_place *to, uint64_t address,
-		       uint64_t time_ns)
-{
-	struct dotnet_method *m =
-		dotnet_code_find_since(&p->code, address - 1, time_ns, &to->since_ns);
-	uint32_t number = m ? name_of(p, m) : 0;
-
-	to->program = m && !number ? NULL : p;       /* without room for its name: ask again */
-	to->address = address;
-	to->nlearned = p->code.nlearned;
-	if (number)
-		to->ref = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
-					     .offset = managed_offset(number, MANAGED_OTHER, -1)};
-	else
-		to->ref = (struct frame_ref){.object = objects_unknown(p->all->frames),
-					     .offset = address - 1,
-					     .flags = FRAME_RETURN_ADDRESS};
-}
-
-/* The stacks of a program run through the same places again and again. */
 static void put_frame(struct dotnet_program *p, uint64_t address, uint64_t time_ns,
 		      struct frame_ref *out)
 {
-	struct known_place *known =
-		&p->all->places[address * 0x9e3779b97f4a7c15u >> (64 - PLACES_BITS)];
+	struct dotnet_method *m = dotnet_code_find(&p->code, address - 1, time_ns);
+	uint32_t number = m ? name_of(p, m) : 0;
 
-	if (known->address != address || known->program != p ||
-	    known->nlearned != p->code.nlearned || time_ns < known->since_ns)
-		find_frame(p, known, address, time_ns);
-	*out = known->ref;
+	if (number)
+		*out = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
+					  .offset = managed_offset(number, MANAGED_OTHER, -1)};
+	else
+		*out = (struct frame_ref){.object = objects_unknown(p->all->frames),
+					  .offset = address - 1, .flags = FRAME_RETURN_ADDRESS};
 }
 
-/* The frames of a stack, leaf first; their objects live as long as the program. */
-static uint32_t put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
-			   uint32_t pointer_bytes, uint64_t time_ns, struct frame_ref *out)
+/* A frame that is no code. returns  1, or 0 without room for its name */
+static uint32_t put_leaf(struct dotnet_program *p, const char *what, struct frame_ref *out)
+{
+	char text[DOTNET_TEXT_BYTES];
+	uint32_t number;
+
+	snprintf(text, sizeof(text), "event!%s", what);
+	number = add_name(p, text, NULL);
+	if (number)
+		*out = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
+					  .offset = managed_offset(number, MANAGED_STUB, -1)};
+	return number > 0;
+}
+
+uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
+			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
+			       struct frame_ref *out)
 {
 	uint32_t at, n = 0;
 
 	os_mutex_lock(p->all->lock);
-	for (at = 0; at + pointer_bytes <= raw->stack_bytes && n < DOTNET_FRAMES_MAX;
+	if (what)
+		n = put_leaf(p, what, out);
+	for (at = 0; at + pointer_bytes <= nbytes && at / pointer_bytes < DOTNET_FRAMES_MAX;
 	     at += pointer_bytes)
-		put_frame(p, le_sized(raw->stack + at, pointer_bytes), time_ns, &out[n++]);
+		put_frame(p, le_sized(stack + at, pointer_bytes), time_ns, &out[n++]);
 	os_mutex_unlock(p->all->lock);
 	return n;
-}
-
-static size_t add_text(char *text, size_t at, size_t size, const char *more)
-{
-	size_t n = strnlen(more, size - 1 - at);
-
-	memcpy(text + at, more, n);
-	text[at + n] = '\0';
-	return at + n;
-}
-
-/*
- * Put a frame that is no code before those of an event, which are in all->put: what happened, and
- * to what type of object (NULL = to none). Without room for its name it is left out.
- */
-static void put_leaf(struct dotnet_program *p, const char *what, const char *type, struct event *e)
-{
-	struct frame_ref *first = p->all->put + (e->stack_frames - p->all->put);
-	char text[LEAF_BYTES];
-	size_t n = add_text(text, 0, sizeof(text), "event!");
-
-	n = add_text(text, n, sizeof(text), what);
-	if (type)
-		add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
-	if (!p->leaf_number || strcmp(text, p->leaf) != 0) {
-		memcpy(p->leaf, text, strlen(text) + 1);
-		os_mutex_lock(p->all->lock);
-		p->leaf_number = add_name(p, text, NULL);
-		os_mutex_unlock(p->all->lock);
-	}
-	if (!p->leaf_number)
-		return;
-	*--first = (struct frame_ref){
-		.object = p->object, .flags = FRAME_JIT,
-		.offset = managed_offset(p->leaf_number, MANAGED_STUB, -1)};
-	e->stack_frames = first;
-	e->nstack_frames++;
 }
 
 void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns)
 {
 	os_mutex_lock(p->all->lock);
 	p->code.since_ns = time_ns;
-	p->code.nlearned++;
 	os_mutex_unlock(p->all->lock);
 }
 
@@ -462,14 +406,34 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
-static void put_samples(struct dotnet_program *p, struct gc_objects *objects, struct event *e,
+/* Below the type of a large object. */
+static void add_large(struct dotnet_program *p, struct event *e)
+{
+	struct frame_ref leaf;
+	uint32_t n;
+
+	os_mutex_lock(p->all->lock);
+	n = put_leaf(p, GC_LARGE_OBJECT_NAME, &leaf);
+	os_mutex_unlock(p->all->lock);
+	if (!n)
+		return;
+	memmove(p->all->put + 1, p->all->put, e->nstack_frames * sizeof(leaf));
+	p->all->put[0] = leaf;
+	e->nstack_frames++;
+}
+
+static void put_samples(struct dotnet_program *p, struct gc_objects *objects,
+			const struct nettrace_event *raw, uint32_t pointer_bytes, struct event *e,
 			dotnet_put *put, void *ctx)
 {
 	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
+	char what[WHAT_BYTES];
 
 	type = type ? type : event_field(e, "TypeName");
-	put_leaf(p, e->name ? e->name : "?",
-		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
+	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
+		 type && type->type == FIELD_TEXT ? type->v.text : "");
+	e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes, pointer_bytes,
+						 e->time_ns, what, p->all->put);
 	put_sample(e, STREAM_EVENT, 1, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
 		return;
@@ -479,7 +443,7 @@ static void put_samples(struct dotnet_program *p, struct gc_objects *objects, st
 		return;
 	kind = event_field(e, "AllocationKind");
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
-		put_leaf(p, GC_LARGE_OBJECT_NAME, NULL, e);
+		add_large(p, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
 	gc_objects_alloc(objects, e, put, ctx);
 }
@@ -489,13 +453,15 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 			    struct event *e, dotnet_put *put, void *ctx)
 {
 	if (p && raw->stack) {
-		e->stack_frames = p->all->put + 2;
-		e->nstack_frames = put_frames(p, raw, pointer_bytes, e->time_ns, p->all->put + 2);
+		e->stack_frames = p->all->put;
+		e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes,
+							 pointer_bytes, e->time_ns, NULL,
+							 p->all->put);
 	}
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
 	if (e->nstack_frames && objects)
-		put_samples(p, objects, e, put, ctx);
+		put_samples(p, objects, raw, pointer_bytes, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
 }
@@ -559,7 +525,6 @@ static void forget_code(struct dotnet_stacks *s, struct named *n)
 	n->share = p->share;
 	dotnet_code_free(&p->code);
 	dotnet_images_free(p->images, p->nimages);
-	memset(s->places, 0, sizeof(s->places));
 	free(p);
 }
 
