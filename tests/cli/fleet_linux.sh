@@ -211,6 +211,7 @@ postgresql()
 
 clickhouse()
 {
+	trap end EXIT                        # a subshell has no trap of its parent's
 	if ! clickhouse_start; then
 		echo "skip fleet_clickhouse: $clickhouse_why"
 		return
