@@ -206,7 +206,7 @@ struct merge {
 	uint64_t last_ns;                    /* the newest event */
 	uint64_t next_tick_ns, next_tables_ns, next_sweep_ns;
 	uint64_t next_housekeeping_ns, looked_ns;    /* these of the real clock */
-	uint64_t turn_at_ns, turn_events;    /* of the last wait for a turn */
+	struct source_pace pace;
 	uint64_t looked_cpu_ns, looked_wait_ns;  /* of this thread, at looked_ns */
 	struct clock_reading clock;          /* of the last look */
 

@@ -504,10 +504,7 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 		return e->policy->idle_ns;
 	if (e->merge.open_windows || atomic_load(&e->stop) != STOP_NO)
 		return WINDOW_NS;
-	turn_ns = source_turn_ns(e->merge.events - e->merge.turn_events,
-				 now_ns - e->merge.turn_at_ns);
-	e->merge.turn_events = e->merge.events;
-	e->merge.turn_at_ns = now_ns;
+	turn_ns = source_turn_ns(&e->merge.pace, e->merge.events, now_ns);
 	if (turn_ns > LAG_TURN_NS && until_ns + LAG_TURN_NS < now_ns)
 		turn_ns = LAG_TURN_NS;
 	wait_ns = turn_ns - (now_ns - SOURCE_TAKE_NS) % turn_ns;

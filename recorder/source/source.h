@@ -24,10 +24,19 @@
 #define SOURCE_TAKE_NS (10 * NS_PER_MS)
 #define SOURCE_MANY_PER_S 5000u
 
-/* After n events in this time. Of many, a third: a wake-up is little of what they cost then. */
-static inline uint64_t source_turn_ns(uint64_t n, uint64_t in_ns)
+/* What was asked last: how many events there were, and when. */
+struct source_pace {
+	uint64_t events, at_ns;
+};
+
+/* The next turn's length. Of many events, a third: a wake-up is little of what they cost then. */
+static inline uint64_t source_turn_ns(struct source_pace *last, uint64_t events, uint64_t now_ns)
 {
-	return n * NS_PER_SEC > SOURCE_MANY_PER_S * in_ns ? SOURCE_TURN_NS / 3 : SOURCE_TURN_NS;
+	bool many = (events - last->events) * NS_PER_SEC >
+		    SOURCE_MANY_PER_S * (now_ns - last->at_ns);
+
+	*last = (struct source_pace){events, now_ns};
+	return many ? SOURCE_TURN_NS / 3 : SOURCE_TURN_NS;
 }
 
 struct source_config {

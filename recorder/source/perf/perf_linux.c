@@ -264,7 +264,8 @@ static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
 	uint64_t wait_ns = 0;                /* the first watermark says that it records */
-	uint64_t before_ns = os_now_ns(), before = 0, turn_ns;
+	struct source_pace pace = {.at_ns = os_now_ns()};
+	uint64_t turn_ns;
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -288,10 +289,8 @@ static int perf_run(struct source *source, struct err *err)
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
 		deliver(s, until_ns, now);
-		turn_ns = source_turn_ns(atomic_load(&s->events) - before, now - before_ns);
+		turn_ns = source_turn_ns(&pace, atomic_load(&s->events), now);
 		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : turn_ns - now % turn_ns;
-		before = atomic_load(&s->events);
-		before_ns = now;
 		follow_level(s);
 		follow_python(s, now);
 		perf_state_look(s->state, s->delivered_ns);
