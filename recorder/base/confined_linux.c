@@ -156,7 +156,7 @@ void confined_end(struct confined *c)
 
 static bool uses_too_much(const struct confined *c)
 {
-	return c->max_cpu_ns && cpu_of(atomic_load(&c->pid)) > c->asked_cpu_ns + c->max_cpu_ns;
+	return c->max_cpu_ns && confined_spent_ns(c) > c->max_cpu_ns;
 }
 
 static int failed(struct confined *c, bool is_late, struct err *err)
@@ -222,13 +222,13 @@ int confined_ask(struct confined *c, const struct iovec *parts, unsigned nparts,
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
 	}
+	c->asked_cpu_ns = confined_cpu_ns(c);
 	/* It may have been killed since. */
 	for (tries = 0; tries < 2; tries++) {
 		rc = start(c, err);
 		if (rc)
 			return rc;
 		take_priority(c);
-		c->asked_cpu_ns = c->max_cpu_ns ? cpu_of(atomic_load(&c->pid)) : 0;
 		if (sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
 			return 0;
 		end(c);
@@ -310,6 +310,13 @@ void confined_hurry(const struct confined *c)
 uint64_t confined_cpu_ns(const struct confined *c)
 {
 	return atomic_load(&c->ended_cpu_ns) + cpu_of(atomic_load(&c->pid));
+}
+
+uint64_t confined_spent_ns(const struct confined *c)
+{
+	uint64_t cpu_ns = confined_cpu_ns(c);
+
+	return cpu_ns > c->asked_cpu_ns ? cpu_ns - c->asked_cpu_ns : 0;
 }
 
 void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes)

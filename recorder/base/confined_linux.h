@@ -19,7 +19,7 @@ struct confined {
 	const char *reads, *from;            /* for messages: "symbols", "file" */
 	uint64_t max_ns;                     /* for one answer */
 	uint64_t max_cpu_ns;                 /* of a CPU, for one answer; 0 = as long as max_ns */
-	uint64_t asked_cpu_ns;               /* what it had used when it was asked */
+	uint64_t asked_cpu_ns;               /* confined_cpu_ns() when it was asked */
 	int fd;                              /* -1 = there is no process */
 	_Atomic pid_t pid;                   /* 0 likewise */
 	_Atomic uint64_t ended_cpu_ns;       /* of those that have ended */
@@ -51,6 +51,8 @@ bool confined_waits(const struct confined *c, uint64_t *progress);
 void confined_hurry(const struct confined *c);
 /* Any thread: the CPU time of its processes so far. */
 uint64_t confined_cpu_ns(const struct confined *c);
+/* The same since it was asked. */
+uint64_t confined_spent_ns(const struct confined *c);
 /* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
 void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes);
 

@@ -23,7 +23,6 @@ struct jvm_reader {
 	struct answer answer;
 	size_t got_bytes;                    /* of the answer */
 	uint64_t end_ns;                     /* of the time that it may take */
-	uint64_t cpu_ns;                     /* of the process when it was asked */
 	uint32_t nbytes;                     /* of the file */
 };
 
@@ -79,7 +78,6 @@ int jvm_reader_ask(struct jvm_reader *r, int fd, size_t nbytes, struct err *err)
 	r->nbytes = (uint32_t)nbytes & ~7u;
 	r->got_bytes = 0;
 	r->end_ns = os_now_ns() + ANSWER_MAX_NS;
-	r->cpu_ns = confined_cpu_ns(&r->process);
 	return confined_ask(&r->process, &part, 1, fd, err);
 }
 
@@ -110,9 +108,8 @@ int jvm_reader_take(struct jvm_reader *r, const struct mapped *map, uint64_t wai
 		    struct hsperf_file *out, uint64_t *cpu_ns, struct err *err)
 {
 	int rc = receive(r, wait_ns, err);
-	uint64_t after_ns = confined_cpu_ns(&r->process);
 
-	*cpu_ns = after_ns > r->cpu_ns ? after_ns - r->cpu_ns : 0;
+	*cpu_ns = confined_spent_ns(&r->process);
 	if (rc)
 		return rc;
 	*out = (struct hsperf_file){r->image, r->nbytes, r->answer.entries, r->answer.nentries};
