@@ -258,15 +258,24 @@ TEST(sweep_in_slices_leaves_the_rest_findable)
 	frames_free(f);
 }
 
-/* 20,000 unreferenced frames are three slices; the frame that comes later is of the next sweep. */
-TEST(sweep_goes_on_to_its_last_slice_and_begins_no_other)
+/* Unreferenced frames of one object: three slices. */
+static struct frames *open_with_20000(struct object **a)
 {
 	struct frames *f = open_table();
-	struct object *a = file(f, 1, "/a");
 	uint32_t i;
 
+	*a = file(f, 1, "/a");
 	for (i = 0; i < 20000; i++)
-		assert_int_equal(intern(f, a, i, 0), i);
+		assert_int_equal(intern(f, *a, i, 0), i);
+	return f;
+}
+
+/* The frame that comes later is of the next sweep. */
+TEST(sweep_goes_on_to_its_last_slice_and_begins_no_other)
+{
+	struct object *a;
+	struct frames *f = open_with_20000(&a);
+
 	frames_sweep_more(f, 100);
 	assert_int_equal(use_of(f).frames, 20000);
 	frames_sweep(f, 100);
@@ -282,12 +291,9 @@ TEST(sweep_goes_on_to_its_last_slice_and_begins_no_other)
 
 TEST(sweeping_all_does_not_stop_at_a_slice)
 {
-	struct frames *f = open_table();
-	struct object *a = file(f, 1, "/a");
-	uint32_t i;
+	struct object *a;
+	struct frames *f = open_with_20000(&a);
 
-	for (i = 0; i < 20000; i++)
-		assert_int_equal(intern(f, a, i, 0), i);
 	frames_sweep(f, 100);
 	assert_true(use_of(f).frames > 0);
 	frames_sweep_all(f, 100);
