@@ -33,6 +33,9 @@ struct kallsyms {
 	uint32_t nentries, capacity;
 	struct buf names;              /* NUL-terminated, one after another */
 	struct text_table modules;
+	uint64_t stext;
+	bool hidden;                   /* a function without an address */
+	int failed;                    /* an error of kallsyms_add() */
 };
 
 enum { MODULES_MAX = 16384, RANK_GLOBAL = 16, RANK_UNDERSCORES = 7 };
@@ -141,86 +144,123 @@ static bool next_function(const char **at, const char *end, struct kallsyms_line
 	return false;
 }
 
-static int collect_functions(struct kallsyms *k, const char *text, size_t n, bool *hidden)
+struct kallsyms *kallsyms_new(void)
 {
+	struct kallsyms *k = calloc(1, sizeof(*k));
+
+	if (k)
+		k->names.max_bytes = KALLSYMS_MAX_BYTES;
+	return k;
+}
+
+int kallsyms_add(void *to, const char *text, size_t n)
+{
+	struct kallsyms *k = to;
 	const char *at = text, *end = text + n;
 	struct kallsyms_line line;
-	uint64_t stext = 0;
-	int rc = 0;
 
-	while (!rc && next_function(&at, end, &line)) {
+	while (!k->failed && next_function(&at, end, &line)) {
 		if (!line.address) {
-			*hidden = true;
+			k->hidden = true;
 			continue;
 		}
 		if (!line.module && is_named(&line, "_text"))
 			k->base = line.address;
 		if (!line.module && is_named(&line, "_stext"))
-			stext = line.address;
-		rc = add_function(k, &line);
+			k->stext = line.address;
+		k->failed = add_function(k, &line);
 	}
-	if (!k->base)
-		k->base = stext;
-	return rc;
+	return k->failed;
 }
 
-/* Sort, and keep the best name for each address. */
-static int sort_entries(struct kallsyms *k)
+/* Keep the best name for each address. */
+static void drop_aliases(struct kallsyms *k)
 {
-	size_t n = k->nentries;
-	struct sort_item *items = malloc(2 * n * sizeof(*items));
-	struct entry *sorted = malloc(n * sizeof(*sorted));
+	struct entry *last = NULL;
 	uint32_t i, used = 0;
 
-	if (!items || !sorted) {
-		free(items);
-		free(sorted);
-		return ERR_MEMORY;
-	}
-	for (i = 0; i < n; i++)
-		items[i] = (struct sort_item){k->entries[i].address, {i, 0}};
-	sort_items(items, items + n, k->nentries);
-	for (i = 0; i < n; i++) {
-		const struct entry *e = &k->entries[items[i].value[0]];
+	for (i = 0; i < k->nentries; i++) {
+		const struct entry *e = &k->entries[i];
 
-		if (!used || sorted[used - 1].address != e->address)
-			sorted[used++] = *e;
-		else if (e->rank > sorted[used - 1].rank)
-			sorted[used - 1] = *e;
+		if (!last || last->address != e->address)
+			*(last = &k->entries[used++]) = *e;
+		else if (e->rank > last->rank)
+			*last = *e;
 	}
-	free(items);
-	free(k->entries);
-	k->entries = sorted;
 	k->nentries = used;
-	k->capacity = (uint32_t)n;
+}
+
+/* The kernel proper is sorted already: what follows it is sorted and merged from the end. */
+static int sort_entries(struct kallsyms *k)
+{
+	uint32_t n = k->nentries, sorted = 1, rest, i;
+	struct sort_item *items;
+	struct entry *tail;
+
+	while (sorted < n && k->entries[sorted - 1].address <= k->entries[sorted].address)
+		sorted++;
+	rest = n - sorted;
+	items = malloc((2 * (size_t)rest + 1) * sizeof(*items));
+	tail = malloc(((size_t)rest + 1) * sizeof(*tail));
+	if (items && tail) {
+		for (i = 0; i < rest; i++)
+			items[i] = (struct sort_item){k->entries[sorted + i].address, {i, 0}};
+		sort_items(items, items + rest, rest);
+		for (i = 0; i < rest; i++)
+			tail[i] = k->entries[sorted + items[i].value[0]];
+		while (rest)
+			k->entries[--n] = sorted && k->entries[sorted - 1].address >
+							    tail[rest - 1].address
+						  ? k->entries[--sorted]
+						  : tail[--rest];
+		drop_aliases(k);
+	}
+	i = items && tail;
+	free(items);
+	free(tail);
+	return i ? 0 : ERR_MEMORY;
+}
+
+static int finish(struct kallsyms *k, struct err *err)
+{
+	int rc = k->failed;
+
+	if (!k->base)
+		k->base = k->stext;
+	if (!rc && !k->nentries)
+		return k->hidden ? kallsyms_hidden(err)
+				 : err_set(err, ERR_FORMAT,
+					   "the kernel's symbol list has no function");
+	if (!rc && !k->base)
+		return err_set(err, ERR_FORMAT, "the kernel's symbol list lacks _text and _stext");
+	if (!rc)
+		rc = sort_entries(k);
+	if (rc == ERR_MEMORY)
+		return err_memory(err, "for the kernel's symbols");
+	if (rc)
+		return err_set(err, rc, "the kernel lists more functions or modules than %u and %d",
+			       KALLSYMS_FUNCTIONS_MAX, MODULES_MAX);
 	return 0;
+}
+
+int kallsyms_finish(struct kallsyms *k, int rc, struct err *err)
+{
+	if (k->failed || !rc)
+		rc = finish(k, err);
+	if (rc)
+		kallsyms_free(k);
+	return rc;
 }
 
 int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err *err)
 {
-	struct kallsyms *k = calloc(1, sizeof(*k));
-	bool hidden = false;
-	int rc = ERR_MEMORY;
+	struct kallsyms *k = kallsyms_new();
+	int rc;
 
-	if (k)
-		k->names.max_bytes = KALLSYMS_MAX_BYTES;
-	if (k)
-		rc = collect_functions(k, text, n, &hidden);
-	if (!rc && !k->nentries)
-		rc = hidden ? kallsyms_hidden(err)
-			    : err_set(err, ERR_FORMAT, "the kernel's symbol list has no function");
-	else if (!rc && !k->base)
-		rc = err_set(err, ERR_FORMAT, "the kernel's symbol list lacks _text and _stext");
-	else if (!rc)
-		rc = sort_entries(k);
-	if (rc == ERR_MEMORY)
-		err_memory(err, "for the kernel's symbols");
-	else if (rc == ERR_LIMIT)
-		err_set(err, rc, "the kernel lists more functions or modules than %u and %d",
-			KALLSYMS_FUNCTIONS_MAX, MODULES_MAX);
-	if (rc)
-		kallsyms_free(k);
-	else
+	if (!k)
+		return err_memory(err, "for the kernel's symbols");
+	rc = kallsyms_finish(k, kallsyms_add(k, text, n), err);
+	if (!rc)
 		*out = k;
 	return rc;
 }

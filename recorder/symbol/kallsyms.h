@@ -24,6 +24,11 @@ struct kallsyms;
  *          other text; ERR_LIMIT, ERR_MEMORY
  */
 int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err *err);
+/* The same of portions, each of whole lines: kallsyms_add() is a kallsyms_take of it. */
+struct kallsyms *kallsyms_new(void);                 /* NULL without memory */
+int kallsyms_add(void *k, const char *text, size_t n);
+/* rc: what kallsyms_add() returned last, or the reading. On an error it is freed. */
+int kallsyms_finish(struct kallsyms *k, int rc, struct err *err);
 void kallsyms_free(struct kallsyms *k);              /* NULL allowed */
 
 /* The address of _text (or _stext where there is none), from which offsets count. */
@@ -39,13 +44,17 @@ struct kernel_function {
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_function *out);
 
+/* Takes a portion of the list, whole lines; an error ends the reading, which returns it. */
+typedef int kallsyms_take(void *to, const char *text, size_t n);
+
 /*
- * Host: read the text, at most KALLSYMS_MAX_BYTES; 28 ms on a kernel with 122,000 symbols. modules,
- * unless NULL, is set to kallsyms_modules() of before, so that later changes are noticed.
+ * Host: read the text, at most KALLSYMS_MAX_BYTES, by portions, so that no 5 MB come and go within
+ * a limit of memory; 28 ms on a kernel with 122,000 symbols. modules, unless NULL, is set to
+ * kallsyms_modules() of before, so that later changes are noticed.
  * Host: read only the base, for a source that computes offsets; 0.1 ms. ERR_ACCESS with a sentence,
  * and *base = 0, when the kernel hides its addresses. ERR_UNSUPPORTED on other systems.
  */
-int kallsyms_read(struct buf *out, uint64_t *modules, struct err *err);
+int kallsyms_read(kallsyms_take *take, void *to, uint64_t *modules, struct err *err);
 /* Host: a number that changes when modules come or go (from /proc/modules); 10 us; 0 = unknown. */
 uint64_t kallsyms_modules(void);
 int kallsyms_text_base(uint64_t *base, struct err *err);
@@ -59,7 +68,7 @@ struct kallsyms_text;
 struct kallsyms_text *kallsyms_text_new(void);       /* NULL without memory */
 void kallsyms_text_free(struct kallsyms_text *t);    /* NULL allowed, also below */
 void kallsyms_text_promise(struct kallsyms_text *t);         /* it is being read */
-/* Takes what kallsyms_read() read; frees it when one was given, taken or dropped before. */
+/* Takes all that kallsyms_read() read; frees it when one was given, taken or dropped before. */
 void kallsyms_text_give(struct kallsyms_text *t, struct buf *text, uint64_t modules);
 /*
  * Waits for what was promised, 1 s at most.

@@ -2,11 +2,12 @@
 
 #include "base/os.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 
-enum { FIRST_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
+enum { FIRST_BYTES = 65536, PORTION_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
 
 /* name size refcount users state address: refcount, users and state change without meaning. */
 static uint64_t add_module(uint64_t hash, const char *at, const char *end)
@@ -35,11 +36,55 @@ uint64_t kallsyms_modules(void)
 	return hash;
 }
 
-int kallsyms_read(struct buf *out, uint64_t *modules, struct err *err)
+/* Of the lines in text, the last of which may lack its end. */
+static size_t whole_lines(const char *text, size_t n)
 {
+	size_t whole = n;
+
+	while (whole && text[whole - 1] != '\n')
+		whole--;
+	return whole || n < PORTION_BYTES ? whole : n;
+}
+
+static int read_lines(struct os_file *file, char *text, kallsyms_take *take, void *to,
+		      struct err *err)
+{
+	size_t used = 0, total = 0, got, n;
+	int rc;
+
+	do {
+		rc = os_read_next(file, text + used, PORTION_BYTES - used, &got, err);
+		if (rc)
+			return rc;
+		used += got;
+		total += got;
+		if (total > KALLSYMS_MAX_BYTES)
+			return err_set(err, ERR_LIMIT, KALLSYMS_PATH " is larger than %zu MB",
+				       KALLSYMS_MAX_BYTES >> 20);
+		n = got ? whole_lines(text, used) : used;
+		rc = n ? take(to, text, n) : 0;
+		used -= n;
+		memmove(text, text + n, used);
+	} while (!rc && got);
+	return rc;
+}
+
+int kallsyms_read(kallsyms_take *take, void *to, uint64_t *modules, struct err *err)
+{
+	char *text = malloc(PORTION_BYTES);
+	struct os_file *file = NULL;
+	int rc;
+
+	if (!text)
+		return err_memory(err, "to read " KALLSYMS_PATH);
 	if (modules)
 		*modules = kallsyms_modules();
-	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
+	rc = os_open(KALLSYMS_PATH, OS_READ, &file, err);
+	if (!rc)
+		rc = read_lines(file, text, take, to, err);
+	os_close(file);
+	free(text);
+	return rc;
 }
 
 static bool is_symbol(const struct kallsyms_line *line, const char *name)
@@ -77,7 +122,7 @@ int kallsyms_text_base(uint64_t *base, struct err *err)
 	find_text(&list, &text, &stext, &hidden);
 	if (rc == ERR_LIMIT && !text) {
 		buf_reset(&list);
-		rc = kallsyms_read(&list, NULL, err);
+		rc = os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, &list, err);
 		find_text(&list, &text, &stext, &hidden);
 	}
 	buf_free(&list);

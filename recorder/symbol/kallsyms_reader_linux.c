@@ -14,22 +14,28 @@ struct kernel_table {
 	struct kallsyms *kallsyms;
 	uint64_t modules;              /* kallsyms_modules() at the time of reading */
 	uint64_t read_ns;
+	uint64_t wait_ns;              /* until it is read again for a frame without a name */
 };
 
-#define READ_AGAIN_NS (30 * NS_PER_SEC)      /* for a frame without a name: costs 30 ms */
+/* Reading costs 30 ms; when it did not help, the next one waits twice as long. */
+#define WAIT_NS (30 * NS_PER_SEC)
+#define WAIT_MAX_NS (3600 * NS_PER_SEC)
 
 /* given: by whom has read it already; NULL = nobody */
 static int read_all(struct kernel_table *t, struct kallsyms_text *given, struct err *err)
 {
-	struct kallsyms *kallsyms;
+	struct kallsyms *kallsyms = NULL;
 	struct buf text = {0};
 	uint64_t modules;
-	int rc = 0;
+	int rc;
 
-	if (!kallsyms_text_take(given, &text, &modules))
-		rc = kallsyms_read(&text, &modules, err);
-	if (!rc)
+	if (kallsyms_text_take(given, &text, &modules))
 		rc = kallsyms_parse(buf_text(&text), text.len, &kallsyms, err);
+	else if ((kallsyms = kallsyms_new()) == NULL)
+		rc = err_memory(err, "for the kernel's symbols");
+	else
+		rc = kallsyms_finish(kallsyms, kallsyms_read(kallsyms_add, kallsyms, &modules, err),
+				     err);
 	buf_free(&text);
 	if (rc)
 		return rc;
@@ -57,6 +63,7 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 		return err_memory(err, "for the kernel's symbols");
 	t->base.reader = &kallsyms_reader;
 	t->read_ns = os_now_ns();
+	t->wait_ns = WAIT_NS;
 	rc = read_all(t, env->kallsyms, err);
 	if (rc)
 		free(t);
@@ -70,8 +77,11 @@ static bool read_again(struct kernel_table *t, bool found)
 {
 	uint64_t now_ns = os_now_ns();
 
-	if (kallsyms_modules() == t->modules && (found || now_ns - t->read_ns < READ_AGAIN_NS))
-		return false;
+	if (kallsyms_modules() == t->modules) {
+		if (found || now_ns - t->read_ns < t->wait_ns)
+			return false;
+		t->wait_ns = t->wait_ns < WAIT_MAX_NS / 2 ? 2 * t->wait_ns : WAIT_MAX_NS;
+	}
 	t->read_ns = now_ns;
 	return read_all(t, NULL, NULL) == 0;
 }
@@ -83,8 +93,13 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	struct kernel_function function;
 	bool found = kallsyms_find(t->kallsyms, base + offset, &function);
 
-	if ((!found || function.module) && read_again(t, found))
+	if ((!found || function.module) && read_again(t, found)) {
+		bool was_found = found;
+
 		found = kallsyms_find(t->kallsyms, base + offset, &function);
+		if (found && !was_found)
+			t->wait_ns = WAIT_NS;
+	}
 	if (!found)
 		return false;
 	*out = (struct symbol){.offset = function.address - base, .name = function.name,

@@ -7,6 +7,7 @@
 #include "source/perf/kernel_symbols.h"
 
 #include "base/array.h"
+#include "symbol/kallsyms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,11 @@ static const char *const names[] = {"bpf_prog_one", "bpf_trampoline_7", "[kernel
 static const char *truth[UNITS];
 static char *text;
 
-static int read_text(struct buf *out, uint64_t *modules, struct err *err)
+static int read_text(kallsyms_take *take, void *to, uint64_t *modules, struct err *err)
 {
 	(void)err;
 	*modules = 0;
-	buf_puts(out, text);
-	return 0;
+	return take(to, text, strlen(text));
 }
 
 static void feed(struct kernel_symbols *k, const uint8_t *step, bool gone, uint64_t now_ns)

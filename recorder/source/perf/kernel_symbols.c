@@ -26,11 +26,14 @@ struct range {
 struct reading {
 	struct job job;
 	kernel_symbols_read *read;
+	bool keeps;                    /* the text, for who needs it soon */
 	struct buf text;
 	uint64_t modules;
 	bool fixed;
-	struct sort_item *items;       /* address, where its line begins; NULL = not known */
-	uint32_t nitems;
+	int failed;                    /* the places and symbols are not known */
+	struct buf lines;              /* of symbols that come and go */
+	struct sort_item *items;       /* address, where its line begins in lines */
+	uint32_t nitems, room;
 	struct range places[PLACES_MAX];
 	uint32_t nplaces;
 	bool unended;                  /* the last of them */
@@ -193,16 +196,26 @@ static bool may_matter(const struct reading *r, const char *line, const char *en
 	return r->unended || (end > line && (end[-1] == ']' || end[-1] == 'e' || end[-1] == 't'));
 }
 
-/* Collect the addresses of these symbols and where their lines begin in the text. */
-static void parse(struct reading *r, const char *text, size_t n)
+static int note_temporary(struct reading *r, uint64_t address, const char *at, const char *end)
+{
+	/* The other half is for sorting. */
+	if (ARRAY_ROOM(r->items, r->room, 2 * (r->nitems + 1)))
+		return ERR_MEMORY;
+	r->items[r->nitems++] = (struct sort_item){address, {(uint32_t)r->lines.len, 0}};
+	buf_put(&r->lines, at, (size_t)(end - at));
+	return r->lines.failed;
+}
+
+/* A kallsyms_take: keep the lines of these symbols. */
+static int take_lines(void *to, const char *text, size_t n)
 {
 	const char *at = text, *line_at, *end = text + n, *lf;
+	struct reading *r = to;
 	struct kallsyms_line line;
 
-	r->items = n < UINT32_MAX ? malloc(2 * MAPS_MAX * sizeof(*r->items)) : NULL;
-	if (!r->items)
-		return;
-	while (r->nitems < MAPS_MAX && at < end) {
+	if (r->keeps)
+		buf_put(&r->text, text, n);
+	while (!r->failed && r->nitems < MAPS_MAX && at < end) {
 		line_at = at;
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (!may_matter(r, at, lf ? lf : end)) {
@@ -212,10 +225,14 @@ static void parse(struct reading *r, const char *text, size_t n)
 		kallsyms_next(&at, end, &line);
 		note_place(r, &line);
 		if (!r->fixed && is_temporary(&line))
-			r->items[r->nitems++] = (struct sort_item){
-				line.address, {(uint32_t)(line_at - text), 0}};
+			r->failed = note_temporary(r, line.address, line_at, at);
 	}
-	sort_items(r->items, r->items + MAPS_MAX, r->nitems);
+	return r->failed;
+}
+
+static void sort_lines(struct reading *r)
+{
+	sort_items(r->items, r->items + r->nitems, r->nitems);
 }
 
 static void add_line(struct kernel_symbols *k, const char *at, const char *end, uint64_t next,
@@ -234,10 +251,10 @@ static void add_line(struct kernel_symbols *k, const char *at, const char *end, 
 	add_symbol(k, line.address, bytes, name, now_ns);
 }
 
-static void adopt(struct kernel_symbols *k, const struct reading *r, const char *text, size_t n,
-		  uint64_t now_ns)
+static void adopt(struct kernel_symbols *k, const struct reading *r, uint64_t now_ns)
 {
-	struct maps *fresh = r->items ? maps_new() : NULL;
+	const char *lines = buf_text(&r->lines);
+	struct maps *fresh = r->failed ? NULL : maps_new();
 	uint32_t i;
 
 	if (!fresh)
@@ -247,7 +264,7 @@ static void adopt(struct kernel_symbols *k, const struct reading *r, const char 
 	memcpy(k->places, r->places, sizeof(k->places));
 	k->nplaces = r->nplaces;
 	for (i = 0; i < r->nitems; i++)
-		add_line(k, text + r->items[i].value[0], text + n,
+		add_line(k, lines + r->items[i].value[0], lines + r->lines.len,
 			 i + 1 < r->nitems ? r->items[i + 1].key : UINT64_MAX, now_ns);
 }
 
@@ -255,8 +272,10 @@ void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, u
 {
 	struct reading r = {0};
 
-	parse(&r, text, n);
-	adopt(k, &r, text, n, now_ns);
+	take_lines(&r, text, n);
+	sort_lines(&r);
+	adopt(k, &r, now_ns);
+	buf_free(&r.lines);
 	free(r.items);
 }
 
@@ -264,8 +283,11 @@ static void run_reading(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
-	if (r->read(&r->text, &r->modules, NULL) == 0)
-		parse(r, buf_text(&r->text), r->text.len);
+	r->failed = r->read(take_lines, r, &r->modules, NULL);
+	if (!r->failed)
+		sort_lines(r);
+	if (r->failed || r->text.failed)
+		buf_free(&r->text);
 }
 
 static void free_reading(struct job *job)
@@ -273,6 +295,7 @@ static void free_reading(struct job *job)
 	struct reading *r = (struct reading *)job;
 
 	buf_free(&r->text);
+	buf_free(&r->lines);
 	free(r->items);
 	free(r);
 }
@@ -292,11 +315,13 @@ static void begin(struct kernel_symbols *k, struct pool *pool, uint64_t now_ns)
 	r->job = (struct job){.run = run_reading, .free = free_reading, .what = "/proc/kallsyms"};
 	r->read = k->read;
 	r->fixed = k->fixed;
+	r->keeps = k->given != NULL && !k->due_ns;       /* the first one */
 	job_init(&r->job);
 	k->reading = r;
 	k->stale = false;
 	k->due_ns = now_ns + GAP_NS;
-	kallsyms_text_promise(k->given);
+	if (r->keeps)
+		kallsyms_text_promise(k->given);
 	pool_put(pool, &r->job);
 }
 
@@ -305,7 +330,7 @@ static void finish(struct kernel_symbols *k, uint64_t now_ns)
 	struct reading *r = k->reading;
 	uint32_t i;
 
-	adopt(k, r, buf_text(&r->text), r->text.len, now_ns);
+	adopt(k, r, now_ns);
 	for (i = 0; i < k->nsince; i++)
 		apply(k, &k->since[i]);
 	kallsyms_text_give(k->given, &r->text, r->modules);

@@ -26,8 +26,9 @@ enum kernel_place {
 	KERNEL_IO,                     /* io_schedule: waits for a device */
 };
 
-/* Append the text of kallsyms: kallsyms_read() (symbol/kallsyms.h). Called by a job. */
-typedef int kernel_symbols_read(struct buf *out, uint64_t *modules, struct err *err);
+/* kallsyms_read() (symbol/kallsyms.h). Called by a job. */
+typedef int kernel_symbols_read(int (*take)(void *to, const char *text, size_t n), void *to,
+				uint64_t *modules, struct err *err);
 
 /*
  * given    gets the first text, for the symbol worker; dropped after 10 s. NULL = nobody needs it

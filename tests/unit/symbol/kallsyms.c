@@ -106,6 +106,25 @@ TEST(kallsyms_falls_back_to_stext_and_reads_an_unended_line)
 	kallsyms_free(k);
 }
 
+TEST(kallsyms_is_the_same_by_lines)
+{
+	struct kallsyms *k = kallsyms_new();
+	const char *at, *lf;
+	int rc = 0;
+
+	for (at = text; (lf = strchr(at, '\n')) != NULL; at = lf + 1)
+		rc |= kallsyms_add(k, at, (size_t)(lf + 1 - at));
+	assert_int_equal(kallsyms_finish(k, rc, NULL), 0);
+	assert_int_equal(kallsyms_count(k), 7);
+	assert_string_equal(name_at(k, 0xffffffff81000200u), "do_alias");
+	assert_string_equal(name_at(k, 0xffffffffc0a03008u), "ext4:ext4_open");
+	kallsyms_free(k);
+	/* What reading says in its middle is said: this list would be one without its end. */
+	k = kallsyms_new();
+	assert_int_equal(kallsyms_add(k, text, sizeof(text) - 1), 0);
+	assert_int_equal(kallsyms_finish(k, ERR_IO, NULL), ERR_IO);
+}
+
 static int parse_step(void *ctx)
 {
 	struct kallsyms *k = NULL;
@@ -128,6 +147,7 @@ int main(void)
 		cmocka_unit_test(kallsyms_with_hidden_addresses_says_what_to_do),
 		cmocka_unit_test(kallsyms_refuses_other_texts),
 		cmocka_unit_test(kallsyms_falls_back_to_stext_and_reads_an_unended_line),
+		cmocka_unit_test(kallsyms_is_the_same_by_lines),
 		cmocka_unit_test(kallsyms_reports_lack_of_memory),
 	};
 

@@ -392,7 +392,7 @@ TEST(worker_names_kernel_functions)
 {
 	struct object_key key = {.kind = OBJECT_KERNEL, .path = "[kernel]"};
 	struct kernel_function f;
-	struct kallsyms *k = NULL;
+	struct kallsyms *k, *whole = NULL;
 	struct buf text = {0};
 	struct err err = {0};
 	uint64_t base = 1;
@@ -405,8 +405,12 @@ TEST(worker_names_kernel_functions)
 		print_message("%s\n", err.text);
 		skip();
 	}
-	assert_int_equal(kallsyms_read(&text, NULL, NULL), 0);
-	assert_int_equal(kallsyms_parse(text.data, text.len, &k, NULL), 0);
+	k = kallsyms_new();
+	assert_int_equal(kallsyms_finish(k, kallsyms_read(kallsyms_add, k, NULL, &err), &err), 0);
+	assert_int_equal(os_load("/proc/kallsyms", KALLSYMS_MAX_BYTES, &text, NULL), 0);
+	assert_int_equal(kallsyms_parse(text.data, text.len, &whole, NULL), 0);
+	assert_int_equal(kallsyms_count(k), kallsyms_count(whole));
+	kallsyms_free(whole);
 	assert_true(kallsyms_base(k) == base);
 	assert_true(kallsyms_find(k, base + 0x100000, &f));
 	symbol_world_open(&w, NULL, NULL);
