@@ -140,12 +140,12 @@ void evicted_note(void *engine, const struct segment *segment)
 		v->first = (v->first + 1) % EVICTED_MAX;
 		v->count--;
 	}
-	if (segment_decode(segment->bytes, segment->nbytes, &content, NULL) != 0)
+	if (!segment->ncpu_samples ||
+	    segment_decode_times(segment->bytes, segment->nbytes, &content, NULL) != 0)
 		return;
-	for (i = 0; i < content.nsamples; i++) {
+	for (i = 0; i < content.nsamples; i++)
 		if (content.samples[i].stream == STREAM_CPU)
 			note_sample(e, &content.samples[i]);
-	}
 	segment_content_free(&content);
 }
 

@@ -217,4 +217,7 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 /* Its events, and no samples and nodes: their stacks are STACK_NONE. In a fraction of the time. */
 int segment_decode_events(const uint8_t *bytes, size_t n, struct segment_content *out,
 			  struct err *err);
+/* Its samples without threads and stacks, and no nodes and events. */
+int segment_decode_times(const uint8_t *bytes, size_t n, struct segment_content *out,
+			 struct err *err);
 void segment_content_free(struct segment_content *c);

@@ -13,6 +13,8 @@
 
 #define MAX_COUNT 65536u                /* samples, events or names of one segment */
 
+enum part { ALL, EVENTS_ALONE, TIMES_ALONE };
+
 struct reader {
 	struct segment_content *c;
 	uint32_t nnames, fields_room;
@@ -21,9 +23,15 @@ struct reader {
 	struct cursor columns[SEGMENT_COLUMNS];
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
 	uint64_t base_tick;
-	bool events_only;
+	enum part part;
 	struct err *err;
 };
+
+static bool is_wanted(const struct reader *r, unsigned column)
+{
+	return r->part == ALL || (r->part == EVENTS_ALONE ? segment_is_of_events(column)
+							  : column <= COLUMN_SAMPLE_QUALITY);
+}
 
 static int report_damage(struct reader *r, const char *what)
 {
@@ -122,7 +130,7 @@ static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
 	int rc = joined ? 0 : ERR_MEMORY;
 
 	for (i = 0; !rc && i < SEGMENT_COLUMNS; i++) {
-		if (r->events_only && !segment_is_of_events(i))
+		if (!is_wanted(r, i))
 			;                    /* nobody looks into it */
 		else if (!segment_is_numbers(i))
 			memcpy(joined + at, r->unpacked + at, lengths[i]);
@@ -582,25 +590,45 @@ static int read_events_alone(struct reader *r)
 	return rc;
 }
 
+/* In place of their threads and stacks, and of nodes and events. */
+static int read_times_alone(struct reader *r)
+{
+	struct segment_content *c = r->c;
+	uint32_t i;
+	int rc;
+
+	c->samples = malloc(((size_t)c->nsamples + 1) * sizeof(*c->samples));
+	if (!c->samples)
+		return err_memory(r->err, "while reading a segment");
+	rc = read_runs_and_times(r);
+	for (i = 0; i < c->nsamples; i++) {
+		c->samples[i].thread = THREAD_NONE;
+		c->samples[i].stack = STACK_NONE;
+	}
+	c->nnodes = c->nevents = 0;
+	return rc;
+}
+
 static int read_content(struct reader *r)
 {
 	struct segment_content *c = r->c;
 	/* A text takes its bytes and a length, whose room the NUL takes. */
 	size_t text_room = column_bytes(r, COLUMN_NAMES) + column_bytes(r, COLUMN_EVENT_FIELDS) + 1;
+	bool alone = r->part == EVENTS_ALONE;
 	int rc;
 
 	/* A field takes at least 3 bytes. */
 	r->fields_room = (uint32_t)(column_bytes(r, COLUMN_EVENT_FIELDS) / 3 + 1);
 	r->names = malloc(((size_t)r->nnames + 1) * sizeof(*r->names));
-	c->samples = malloc((r->events_only ? 1 : (size_t)c->nsamples + 1) * sizeof(*c->samples));
-	c->nodes = malloc((r->events_only ? 1 : (size_t)c->nnodes + 1) * sizeof(*c->nodes));
+	c->samples = malloc((alone ? 1 : (size_t)c->nsamples + 1) * sizeof(*c->samples));
+	c->nodes = malloc((alone ? 1 : (size_t)c->nnodes + 1) * sizeof(*c->nodes));
 	c->events = calloc((size_t)c->nevents + 1, sizeof(*c->events));
 	c->fields = calloc(r->fields_room, sizeof(*c->fields));
 	c->text = r->text_at = malloc(text_room);
 	if (!r->names || !c->samples || !c->nodes || !c->events || !c->fields || !c->text)
 		return err_memory(r->err, "while reading a segment");
 	r->text_end = c->text + text_room;
-	if (r->events_only)
+	if (alone)
 		return read_events_alone(r);
 	rc = read_nodes(r);
 	if (!rc)
@@ -610,15 +638,15 @@ static int read_content(struct reader *r)
 	return rc ? rc : read_events(r);
 }
 
-static int decode(const uint8_t *bytes, size_t n, bool events_only, struct segment_content *out,
+static int decode(const uint8_t *bytes, size_t n, enum part part, struct segment_content *out,
 		  struct err *err)
 {
 	struct segment_content c = {0};
-	struct reader r = {.c = &c, .events_only = events_only, .err = err};
+	struct reader r = {.c = &c, .part = part, .err = err};
 	int rc = read_header(&r, bytes, n);
 
 	if (!rc)
-		rc = read_content(&r);
+		rc = part == TIMES_ALONE ? read_times_alone(&r) : read_content(&r);
 	free(r.unpacked);
 	free(r.names);
 	if (rc)
@@ -630,13 +658,19 @@ static int decode(const uint8_t *bytes, size_t n, bool events_only, struct segme
 
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err)
 {
-	return decode(bytes, n, false, out, err);
+	return decode(bytes, n, ALL, out, err);
 }
 
 int segment_decode_events(const uint8_t *bytes, size_t n, struct segment_content *out,
 			  struct err *err)
 {
-	return decode(bytes, n, true, out, err);
+	return decode(bytes, n, EVENTS_ALONE, out, err);
+}
+
+int segment_decode_times(const uint8_t *bytes, size_t n, struct segment_content *out,
+			 struct err *err)
+{
+	return decode(bytes, n, TIMES_ALONE, out, err);
 }
 
 void segment_content_free(struct segment_content *c)

@@ -87,19 +87,25 @@ static void merge(const struct segment_content *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct segment_content c, events;
+	struct segment_content c, events, times;
 	struct err err;
 	bool has_events = !segment_decode_events(data, size, &events, &err);
+	bool has_times = !segment_decode_times(data, size, &times, &err);
 
 	if (has_events)
 		check(segment_sound(&events) && !events.nsamples && !events.nnodes);
 	if (!segment_decode(data, size, &c, &err)) {
 		check(segment_sound(&c));
 		check(has_events && events.nevents == c.nevents);
+		check(has_times && times.nsamples == c.nsamples);
 		merge(&c);
 		segment_content_free(&c);
 	}
+	if (has_times)
+		check(segment_sound(&times) && !times.nevents && !times.nnodes);
 	if (has_events)
 		segment_content_free(&events);
+	if (has_times)
+		segment_content_free(&times);
 	return 0;
 }
