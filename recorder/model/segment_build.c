@@ -723,15 +723,16 @@ uint32_t segment_open_samples(const struct segment_builder *b)
 	return b->nsamples;
 }
 
+/* Its age counts from what came first: one late event does not make it old. */
 bool segment_is_full(const struct segment_builder *b, uint64_t now_ns)
 {
-	uint64_t first_ns = segment_first_ns(b);
+	uint64_t begun_ns = b->base_tick * SEGMENT_TICK_NS;
 
 	if (segment_is_empty(b))
 		return false;
 	return b->nsamples >= SEGMENT_MAX_SAMPLES || b->nevents >= SEGMENT_MAX_EVENTS ||
 	       b->nnodes >= MAX_OPEN_NODES || b->names.n >= SEGMENT_MAX_NAMES ||
-	       (now_ns > first_ns && now_ns - first_ns >= SEGMENT_MAX_NS) ||
+	       (now_ns > begun_ns && now_ns - begun_ns >= SEGMENT_MAX_NS) ||
 	       (open_bytes(b, b->columns_most) >= MAX_OPEN_BYTES &&
 		segment_open_bytes(b) >= MAX_OPEN_BYTES);
 }

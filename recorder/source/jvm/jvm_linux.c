@@ -44,6 +44,7 @@
 #define ANSWER_NS NS_PER_MS                  /* for what a file is asked; others wait meanwhile */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM is found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
+#define FALSE_CLOCK_NS NS_PER_SEC            /* that the clock of a pause may be wrong */
 /* while a safepoint of Shenandoah is open, for SAFEPOINT_LOOKS_FOR_NS */
 #define SAFEPOINT_LOOK_NS NS_PER_MS
 #define SAFEPOINT_LOOKS_FOR_NS (200 * NS_PER_MS)
@@ -276,6 +277,7 @@ static void report_first(struct jvm_source *s, struct jvm *j, uint32_t i)
 
 	if (!first->pending)
 		return;
+	s->pauses.least_ns = 0;
 	if (zero_ns + jvm_ticks_to_ns(j, first->end) >= s->table.opened_ns)
 		jvm_pauses_put(&s->pauses, j, i, edges, 2, zero_ns);
 	first->pending = false;
@@ -296,12 +298,16 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		report_first(s, j, i);
 }
 
-/* After much was missed, the JVM is read more often for a while. */
+/*
+ * After much was missed, the JVM is read more often for a while. What it did long before it was
+ * last read had been seen then.
+ */
 static void put(struct jvm_source *s, struct jvm *j, uint32_t collector,
 		const struct hsperf_edge *edges, uint32_t n, uint64_t zero_ns,
 		const struct hsperf_missed *missed)
 {
 	s->pauses.missed_much = false;
+	s->pauses.least_ns = j->taken_ns > FALSE_CLOCK_NS ? j->taken_ns - FALSE_CLOCK_NS : 0;
 	jvm_pauses_put(&s->pauses, j, collector, edges, n, zero_ns);
 	jvm_pauses_missed(&s->pauses, j, collector, missed);
 	if (s->pauses.missed_much)

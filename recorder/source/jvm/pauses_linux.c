@@ -48,6 +48,14 @@ static double least_ms(const struct jvm_pauses *s, uint64_t sum_ns, uint32_t pau
 	return ms_of(first_ns > mean_ns ? first_ns : mean_ns);
 }
 
+static uint64_t time_at(const struct jvm_pauses *s, const struct jvm *j, uint64_t zero_ns,
+			uint64_t ticks)
+{
+	uint64_t time_ns = zero_ns + jvm_ticks_to_ns(j, ticks);
+
+	return time_ns > s->least_ns ? time_ns : s->least_ns;
+}
+
 static void put(struct jvm_pauses *s, const struct jvm *j, uint32_t collector,
 		const struct hsperf_edge *edge, uint64_t zero_ns, struct process *process)
 {
@@ -65,7 +73,7 @@ static void put(struct jvm_pauses *s, const struct jvm *j, uint32_t collector,
 		{.name = "PauseMinMSec", .type = FIELD_DOUBLE},
 	};
 	const unsigned ncommon = 6;
-	struct event e = event_of(s, j, process, zero_ns + jvm_ticks_to_ns(j, edge->ticks));
+	struct event e = event_of(s, j, process, time_at(s, j, zero_ns, edge->ticks));
 	uint64_t length = edge->length;
 	unsigned i;
 
@@ -77,7 +85,7 @@ static void put(struct jvm_pauses *s, const struct jvm *j, uint32_t collector,
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
 		if (i == 1 && edge->restart) {
-			e.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->restart);
+			e.time_ns = time_at(s, j, zero_ns, edge->restart);
 			length += edge->restart - edge->ticks;
 		}
 		if (!edge->start) {

@@ -34,6 +34,7 @@ struct jvm_pauses {
 	struct queue *queue;
 	struct gc_counters *counters;
 	uint64_t gap_ns;                     /* the time since the last look at the current JVM */
+	uint64_t least_ns;                   /* earlier is what a false clock says of a new pause */
 	bool missed_much;                    /* set when pauses were missed that are too long */
 	_Atomic uint64_t events, missed, missed_ns;
 };

@@ -224,6 +224,27 @@ TEST(a_pause_that_is_open_at_the_first_look_has_its_own_beginning)
 	assert_true(ms > 39.999 && ms < 40.001);
 }
 
+/* What writes the file may have any clock. */
+TEST(a_pause_is_not_older_than_the_look_that_did_not_see_it)
+{
+	uint64_t before_ns, start_ns, stop_ns, count;
+	double ms;
+
+	zero_ns -= 3600 * NS_PER_SEC;
+	set(BEGAN, zero_ns / NS_PER_MS + (os_wall_ns() - os_now_ns()) / NS_PER_MS);
+	record();
+	run();
+	os_sleep_ns(50 * NS_PER_MS);
+	pause_of(1, 2 * NS_PER_MS, NS_PER_MS);
+	next("GC/Stop", &stop_ns, &count, &ms);
+	os_sleep_ns(400 * NS_PER_MS);
+	before_ns = os_now_ns();
+	pause_of(2, 60 * NS_PER_SEC, NS_PER_MS);
+	next("GC/Start", &start_ns, &count, &ms);
+	assert_int_equal(count, 2);
+	assert_in_range(start_ns, before_ns - 2 * NS_PER_SEC, os_now_ns());
+}
+
 /* Its owner may do that, to whoever reads it. */
 TEST(a_file_that_is_cut_off_and_comes_back_hurts_nobody)
 {
@@ -412,6 +433,8 @@ int main(int argc, char **argv)
 						begin, end),
 		cmocka_unit_test_setup_teardown(
 			a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_pause_is_not_older_than_the_look_that_did_not_see_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_file_that_is_cut_off_and_comes_back_hurts_nobody,
 						begin, end),
 		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),

@@ -330,6 +330,31 @@ TEST(events_are_read_without_samples)
 	segment_unref(s);
 }
 
+TEST(times_of_samples_are_read_without_the_rest)
+{
+	struct segment_content all, c;
+	struct segment *s;
+	uint32_t i;
+
+	assert_int_equal(seglab_rich(&lab), 0);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &all, NULL), 0);
+	assert_int_equal(segment_decode_times(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_true(segment_sound(&c));
+	assert_true(all.nnodes > 0 && all.nevents > 0);
+	assert_int_equal(c.nnodes + c.nevents + c.nfields, 0);
+	assert_int_equal(c.nsamples, all.nsamples);
+	for (i = 0; i < c.nsamples; i++) {
+		assert_true(c.samples[i].time_ns == all.samples[i].time_ns);
+		assert_true(c.samples[i].weight == all.samples[i].weight);
+		assert_int_equal(c.samples[i].stream, all.samples[i].stream);
+		assert_int_equal(c.samples[i].cpu, all.samples[i].cpu);
+	}
+	segment_content_free(&all);
+	segment_content_free(&c);
+	segment_unref(s);
+}
+
 TEST(only_frames_that_are_new_are_told)
 {
 	struct frame_ref stack[2] = {{lab.object, 20, 0}, {lab.object, 300, 0}};
@@ -437,6 +462,15 @@ TEST(segment_is_full_after_60_s)
 	assert_false(segment_is_full(lab.builder, 60000999999));
 	assert_true(segment_is_full(lab.builder, 60001000000));
 	assert_false(segment_is_full(lab.builder, 0));
+}
+
+/* As of a source that came back after a stall, or a program whose clock is false. */
+TEST(late_event_does_not_end_a_segment)
+{
+	assert_int_equal(seglab_sample(&lab, 100000000000, 0, "ab"), 0);
+	assert_int_equal(seglab_sample(&lab, 10000000000, 0, "ab"), 0);
+	assert_false(segment_is_full(lab.builder, 101000000000));
+	assert_true(segment_is_full(lab.builder, 160000000000));
 }
 
 /* Names are encoded at the end only: they must count before, or the decoder will refuse it all. */
@@ -559,6 +593,7 @@ int main(void)
 		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
+		WITH_LAB(times_of_samples_are_read_without_the_rest),
 		WITH_LAB(only_frames_that_are_new_are_told),
 		WITH_LAB(stacks_that_begin_alike_share_their_nodes),
 		WITH_LAB(sealing_nothing_gives_nothing),
@@ -567,6 +602,7 @@ int main(void)
 		WITH_LAB(segment_is_full_at_8192_samples),
 		WITH_LAB(segment_is_full_at_16384_events),
 		WITH_LAB(segment_is_full_after_60_s),
+		WITH_LAB(late_event_does_not_end_a_segment),
 		WITH_LAB(segment_is_full_before_its_names_outgrow_the_decoder),
 		WITH_LAB(stack_that_finds_no_frame_free_is_none),
 		cmocka_unit_test(segment_without_memory_is_refused_and_leaks_nothing),
