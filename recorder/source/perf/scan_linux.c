@@ -50,7 +50,8 @@ struct perf_scan {
 	struct request requests[REQUESTS_MAX];
 	uint32_t nrequests, last_number;
 	uint32_t *pids, npids, at, room;     /* of a scan of all; those before `at` are asked for */
-	bool doubted;                        /* records were lost: what is read must be due */
+	bool first;                          /* before the first sample */
+	bool doubted;                        /* records were lost */
 	bool slow;                           /* the last one waited for was not answered in time */
 	bool process_logged;
 	uint64_t look_ns;
@@ -235,21 +236,21 @@ static bool read_again(struct perf_scan *scan, struct request *r)
 
 /*
  * Have all records passed that came while it was read? Only then it is known that none of them
- * tells of another program.
+ * tells of another program: samples may be seconds older than what is read for them.
  */
 static bool is_due(const struct perf_scan *scan, const struct request *r)
 {
-	return !scan->doubted || r->snapshot->end_ns < perf_state_now(scan->state);
+	return scan->first || r->snapshot->end_ns < perf_state_now(scan->state);
 }
 
-/* A request whose job is done. returns  as apply(); ERR_BUSY: not due, or it is read once more */
+/* A request whose job is done. returns  as apply(); ERR_BUSY when it is read once more */
 static int take(struct perf_scan *scan, struct request *r)
 {
 	int rc = 0;
 
 	scan->slow = false;
 	if (!r->device_hangs && !is_due(scan, r))
-		return ERR_BUSY;
+		return ERR_NOT_FOUND;
 	if (r->device_hangs) {               /* it answers again; perhaps with an error */
 		hung_devices_came_back(scan->hung, r->device);
 	} else {
@@ -494,13 +495,16 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	const uint64_t wait_ns = s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10;
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
+	s->scan->first = true;
 	if (s->cfg.root_only) {
 		perf_scan_process(s->scan, s->cfg.root_pid);
 		look_at_kernel(s, s->cfg.switches, wait_ns);
+	} else if (!rc) {
+		wait_for_all(s->scan, PERF_SCAN_NS);
 	}
+	s->scan->first = false;
 	if (rc || s->cfg.root_only)
 		return rc;
-	wait_for_all(s->scan, PERF_SCAN_NS);
 	look_at_kernel(s, false, wait_ns);
 	perf_names_look(s->names, NS_PER_SEC / 10);
 	learn_runtimes(s);

@@ -433,7 +433,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	return 0;
 }
 
-/* The record of its fork was lost. */
+/* The record of its fork was lost, or /proc did not answer at the start. */
 static void add_executed(struct perf_state *s, const struct perf_record *r)
 {
 	struct perf_process *p =
@@ -451,12 +451,11 @@ static void on_comm(struct perf_state *s, const struct perf_record *r)
 	struct perf_thread *t;
 
 	if (r->u.comm.exec) {
+		p = p ? p : known_process(s, r->pid);
 		if (p)
 			p->executing = !perf_state_exec(s, p, r->tid, r->u.comm.name);
-		else if (s->lost_until_ns)
-			add_executed(s, r);
 		else
-			known_process(s, r->pid);
+			add_executed(s, r);
 		return;
 	}
 	t = perf_state_known_thread(s, r->tid);

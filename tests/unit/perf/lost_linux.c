@@ -48,6 +48,40 @@ TEST(a_mapping_does_not_name_a_process_that_nobody_knows)
 	assert_string_equal(name_of(SH), "dash");
 }
 
+/*
+ * /proc did not answer at the start, and tells now what runs now: the sample is older. Between the
+ * two the process may have become another program.
+ */
+TEST(what_runs_now_names_an_older_sample_once_no_record_says_otherwise)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *p = thread_of(pid, pid)->process->process;
+
+	assert_string_equal(process_name(p), "?");
+	while (strcmp(process_name(p), "?") == 0) {
+		thread_of(pid, pid);
+		perf_state_look(state_of, os_now_ns());
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_string_equal(process_name(p), "lost_linux");
+	assert_ptr_equal(thread_of(pid, pid)->process->process, p);
+}
+
+TEST(what_runs_now_names_no_sample_before_an_exec)
+{
+	uint32_t pid = (uint32_t)getpid();
+	const struct process *p = thread_of(pid, pid)->process->process;
+
+	os_sleep_ns(20 * NS_PER_MS);             /* /proc is read */
+	thread_of(pid, pid);
+	feed_comm(pid, pid, "next", true, 400);
+	assert_string_equal(name_of(pid), "next");
+	feed_mmap(pid, "/bin/next", 0x1000, 410);
+	perf_state_look(state_of, 420);
+	assert_string_equal(name_of(pid), "next");
+	assert_string_equal(process_name(p), "?");
+}
+
 /* The kernel gives -1 for a task without a number any more, 0 for the idle one. */
 TEST(tasks_without_a_number_are_the_kernels)
 {
@@ -346,6 +380,8 @@ int main(void)
 		FRESH(child_of_an_unknown_parent_is_kept),
 		FRESH(sample_of_an_unknown_process_makes_one),
 		FRESH(a_mapping_does_not_name_a_process_that_nobody_knows),
+		FRESH(what_runs_now_names_an_older_sample_once_no_record_says_otherwise),
+		FRESH(what_runs_now_names_no_sample_before_an_exec),
 		FRESH(tasks_without_a_number_are_the_kernels),
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
 		FRESH(scan_leaves_out_what_is_not_code_of_the_process),

@@ -100,7 +100,7 @@ static const char *await_file(uint32_t pid, uint64_t address, const char *wanted
 /* This process itself, so that there is something to read. */
 TEST(process_that_is_calm_again_is_read_anew)
 {
-	uint64_t here = (uint64_t)(uintptr_t)&file_at, begin_ns = os_now_ns();
+	uint64_t here = (uint64_t)(uintptr_t)&file_at, begin_ns = os_now_ns() + SECOND;
 	uint32_t me = (uint32_t)getpid(), pid;
 
 	assert_string_equal(await_file(me, here, "mapping_budget_linux", begin_ns),
