@@ -72,12 +72,10 @@ int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_ca
 
 static void rest(struct regex *re)
 {
-	if (!re->rest_ns || re->now_ns - re->rested_ns > REGEX_REST_MAX_NS)
-		re->rest_ns = REGEX_REST_NS;
-	else if (re->rest_ns < REGEX_REST_MAX_NS / 2)
-		re->rest_ns *= 2;
-	else
-		re->rest_ns = REGEX_REST_MAX_NS;
+	bool first = !re->rest_ns || re->now_ns - re->rested_ns > REGEX_REST_MAX_NS;
+	uint64_t longer_ns = first ? REGEX_REST_NS : 2 * re->rest_ns;
+
+	re->rest_ns = longer_ns < REGEX_REST_MAX_NS ? longer_ns : REGEX_REST_MAX_NS;
 	re->rested_ns = re->now_ns + re->rest_ns;
 	re->strikes = 0;
 }

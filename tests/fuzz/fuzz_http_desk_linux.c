@@ -1,8 +1,9 @@
 /*
- * Any bytes as a request: its first line is "METHOD PATH?NAME=VALUE&...", what follows the body. A
- * thread answers as the recorder, and the store has two incidents, one of them an alert's. Where
- * the desk would start a program this one is started, and does little: stand_in(). With "wait" in
- * its body the request comes while the desk ends, and is not waited for.
+ * Any bytes as a request: its first line is "METHOD PATH?NAME=VALUE&...", values also those of
+ * headers, what follows the body. A thread answers as the recorder, of a GET with a body with that,
+ * and the store has two incidents, one of them an alert's. Where the desk would start a program
+ * this one is started, and does little: stand_in(). With "wait" in its body the request comes while
+ * the desk ends, and is not waited for.
  */
 #include "http/desk_linux.h"
 
@@ -43,10 +44,11 @@ __attribute__((constructor)) static void stand_in(int argc, char **argv)
 
 /* ---- a recorder, and what it has stored ------------------------------------------------------ */
 
-static const char status[] =
+static const char usual[] =
 	"{\"health\":\"degraded\",\"flush\":1,\"flushed\":1,"
 	"\"reasons\":[{\"reason\":\"losses\",\"text\":\"some\"}],"
 	"\"rules\":[{\"rule\":\"r\",\"text\":\"<1>\",\"fired\":2}]}";
+static const char *status = usual;           /* changes between requests only */
 
 static void answer_calls(void *ctx)
 {
@@ -99,13 +101,6 @@ struct query {
 	const char *at, *end;                /* "NAME=VALUE", each with a NUL behind */
 };
 
-static const char *no_header(void *ctx, const char *name)
-{
-	(void)ctx;
-	(void)name;
-	return NULL;
-}
-
 static const char *value_of(void *ctx, const char *name)
 {
 	const struct query *q = ctx;
@@ -122,13 +117,14 @@ static void ask(const char *method, const char *path, struct query query,
 		const struct buf *body)
 {
 	const struct http_config cfg = {.store_path = find_store()};
-	struct request r = {.method = method, .path = path, .header = no_header,
+	struct request r = {.method = method, .path = path, .header = value_of,
 			    .query = value_of, .ctx = &query, .body = body,
 			    .open_only = *method == 'H'};
 	struct answer answer = {0};
 	struct desk desk = {0};
 
 	must(!desk_open(&desk, &cfg, NULL));
+	status = *method == 'G' && body->len ? buf_text(body) : usual;
 	desk.ending = body->len && strstr(body->data, "wait");
 	desk_answer(&desk, &r, &answer);
 	must(answer.status >= 200 && answer.status <= 503 && answer.type);

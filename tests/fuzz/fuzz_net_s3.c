@@ -1,8 +1,10 @@
 /*
  * Any bytes as the answer of an S3 server, as a Retry-After, and as "URL LF ENDPOINT LF KEY": the
  * address of a signed request for that key, which keeps to one line of ASCII behind the endpoint.
+ * They are also a file to be sent, whose digest is that of its bytes.
  */
 #include "net/s3.h"
+#include "net/sha256.h"
 
 #include <stdlib.h>
 
@@ -44,6 +46,21 @@ static void sign(char *text)
 	s3_free(&place);
 }
 
+/* Its second half; one byte more than it has is an error. */
+static void digest(const uint8_t *data, size_t size)
+{
+	char text[SHA256_HEX], half[SHA256_HEX];
+	struct os_file *file = NULL;
+	size_t from = size / 2;
+
+	sha256_text(data + from, size - from, text);
+	if (os_temp(&file, NULL) || os_pwrite(file, data, size, 0, NULL) ||
+	    sha256_file(file, from, size - from, half, NULL) || strcmp(text, half) != 0 ||
+	    sha256_file(file, from, size - from + 1, half, NULL) != ERR_IO)
+		abort();
+	os_close(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *xml = malloc(size + 1), text[40];
@@ -62,5 +79,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	retry_after(xml, 784111770ULL * NS_PER_SEC);
 	sign(xml);
 	free(xml);
+	digest(data, size);
 	return 0;
 }

@@ -262,17 +262,40 @@ static void repack_plain(struct packer *p, const uint8_t *data, size_t size)
 	must(blob_unpack(&blob, BLOB_LISTS, size, &p->second, NULL) == ERR_FORMAT);
 }
 
+/* A stream of two pieces; gzip's is no blob. */
+static void stream(struct deflater *d, bool gzip, const uint8_t *data, size_t size)
+{
+	uint8_t *plain = malloc(size);
+	struct buf out = {0};
+
+	must(plain != NULL);
+	deflater_start(d);
+	if (!gzip)
+		deflater_kind(d, deflate_kind_of(data, size), &out);
+	deflater_put(d, data, size / 2, &out);
+	deflater_cut(d, &out);
+	deflater_put(d, data + size / 2, size - size / 2, &out);
+	deflater_end(d, &out);
+	must(inflate_bytes(out.data, out.len, plain, size) == (gzip ? ERR_FORMAT : 0));
+	must(gzip || !memcmp(plain, data, size));
+	buf_free(&out);
+	free(plain);
+}
+
 static void repack(const uint8_t *data, size_t size)
 {
-	static struct deflater *deflater;    /* once: 268 KB to make */
+	static struct deflater *deflater, *gzip;     /* once: 268 KB to make */
 	struct packer p = {.deflater = deflater ? deflater : deflater_new(false)};
 	uint32_t n = (uint32_t)(size / ITEM_BYTES < ITEMS_MAX ? size / ITEM_BYTES : ITEMS_MAX);
 	uint64_t *items = calloc(n, sizeof(*items));
 
 	deflater = p.deflater;
-	must(items && deflater);
+	gzip = gzip ? gzip : deflater_new(true);
+	must(items && deflater && gzip);
 	memcpy(items, data, n * sizeof(*items));
 	repack_plain(&p, data, size);
+	stream(deflater, false, data, size);
+	stream(gzip, true, data, size);
 	repack_rows(&p, items, n, PROCESS_COLUMNS);
 	repack_rows(&p, items, n, THREAD_COLUMNS);
 	repack_lists(&p, items, n);

@@ -36,7 +36,9 @@ static void make_sound(struct buf *out)
 		segment_unref(ten[i]);
 	lab_sample(&lab, MS(250), 0, "abc");
 	segment_unref(lab_begin(&lab, s, &head));
-	if (store_put_rule(s, "rule", "state", 5, LAB_WALL_NS, NULL))
+	if (store_put_rule(s, "rule", "state", 5, LAB_WALL_NS, NULL) ||
+	    store_put_rule(s, "other", "state", 5, LAB_WALL_NS, NULL) ||
+	    store_put_rule(s, "other", NULL, 0, LAB_WALL_NS, NULL))
 		abort();
 	store_close(s);
 	if (os_load(lab.path, 16 << 20, out, NULL))
@@ -62,12 +64,19 @@ static void read_all(const char *path)
 {
 	struct store_verified verified = {.findings = 1};
 	struct store *s = NULL;
+	struct buf state = {0};
 	int64_t ids[9] = {0};
+	uint64_t saved_ns;
 	bool sound;
 
 	if (store_open(path, STORE_READ, &s, NULL))
 		return;
 	sound = !store_verify(s, finding, NULL, &verified, NULL) && !verified.findings;
+	store_get_rule(s, "other", &state, &saved_ns, NULL);
+	if (!store_get_rule(s, "rule", &state, &saved_ns, NULL) &&
+	    state.len > STORE_RULE_STATE_BYTES)
+		abort();
+	buf_free(&state);
 	store_list(s, load, ids, NULL);
 	while (ids[0]) {
 		struct incident in = {0};
@@ -88,6 +97,23 @@ static void save(const char *path, const struct buf *bytes)
 		abort();
 }
 
+/* One more incident: where it is put is damaged, perhaps. */
+static void put(struct store *s)
+{
+	struct incident_head head = lab_head(MS(500), MS(100), 0);
+	struct segment *segment;
+	struct lab lab;
+
+	lab_open(&lab, "put.db");
+	lab_name(&lab, 'b');
+	lab_sample(&lab, MS(450), 0, "abc");
+	segment = lab_seal(&lab);
+	if (!store_begin(s, &head, NULL) && !store_put_segment(s, head.id, segment, NULL))
+		store_finish(s, &head, &segment, 1, NULL);
+	segment_unref(segment);
+	lab_close(&lab);
+}
+
 /* As a recorder that was here before; it leaves nothing. */
 static void record(const char *path)
 {
@@ -98,6 +124,7 @@ static void record(const char *path)
 
 	save(lock, &none);
 	if (!store_open_or_replace(path, &moved, &s, NULL)) {
+		put(s);
 		if (store_in_place(s, NULL))
 			abort();
 		store_close(s);

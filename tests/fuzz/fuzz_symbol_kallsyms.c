@@ -1,6 +1,7 @@
 /*
  * Any text as /proc/kallsyms: every listed function is found at its own address. Its beginning is
- * also the name of code that the kernel made after its start.
+ * also the name of code that the kernel made after its start. Who takes the text from another user
+ * has the same one.
  */
 #include "symbol/kallsyms.h"
 #include "symbol/reader.h"
@@ -25,6 +26,23 @@ static void name_late_code(const uint8_t *data, size_t size)
 	ksymbol_reader.close(table);
 }
 
+static void hand_over(const uint8_t *data, size_t size)
+{
+	struct kallsyms_text *t = kallsyms_text_new();
+	struct buf text = {0}, taken = {0};
+	uint64_t modules = 0;
+
+	buf_put(&text, data, size);
+	kallsyms_text_promise(t);
+	kallsyms_text_give(t, &text, size);
+	if (kallsyms_text_take(t, &taken, &modules) != (size > 0) || modules != size ||
+	    taken.len != size || (size && memcmp(taken.data, data, size) != 0) || text.len)
+		__builtin_trap();
+	kallsyms_text_drop(t);
+	kallsyms_text_free(t);
+	buf_free(&taken);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *at = (const char *)data, *end = at + size;
@@ -34,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err;
 
 	name_late_code(data, size);
+	hand_over(data, size);
 	if (kallsyms_parse(at, size, &k, &err)) {
 		if (!err.text[0])
 			__builtin_trap();

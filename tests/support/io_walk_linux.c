@@ -20,6 +20,7 @@
 static enum io_fault fault;
 static unsigned long fail_at, count;
 static const char *failed;
+static bool (*make)(const char *path, int *fd);
 
 const char *io_fault_text(enum io_fault which)
 {
@@ -38,6 +39,11 @@ void io_walk_fail_at(enum io_fault which, unsigned long n)
 	fail_at = n;
 	count = 0;
 	failed = NULL;
+}
+
+void io_walk_make(bool (*open_made)(const char *path, int *fd))
+{
+	make = open_made;
 }
 
 const char *io_walk_end(void)
@@ -76,7 +82,10 @@ static bool fails_on(int fd, const char *call, unsigned can, size_t *n)
 static int open_file(const char *path, int flags, mode_t mode)
 {
 	unsigned can = CAN(BREAKS) | CAN(BROKEN) | CAN(INTERRUPTED);
+	int made;
 
+	if (make && make(path, &made))
+		return made;
 	if (fails("open", flags & O_CREAT ? can | CAN(FULL) : can, NULL))
 		return -1;
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);

@@ -26,3 +26,6 @@ const char *io_fault_text(enum io_fault fault);
 void io_walk_fail_at(enum io_fault fault, unsigned long n);
 /* Nothing fails any more. Returns the name of the call that did, "pwrite"; NULL = none. */
 const char *io_walk_end(void);
+
+/* Ask for a made file at each open: a descriptor, or -1 and errno. false: it is none of these. */
+void io_walk_make(bool (*open_made)(const char *path, int *fd));

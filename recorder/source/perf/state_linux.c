@@ -476,10 +476,6 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		return;
 	p->executing = false;
 	perf_state_end_flood(s, p);
-	if (!maps_are_of_no_use(p) && !perf_state_spend_mapping(s, p)) {
-		perf_state_skip_mapping(s, p, r);
-		return;
-	}
 	nbytes = perf_path_length(r->u.mmap.path);
 	nbytes = nbytes < sizeof(path) ? nbytes : sizeof(path) - 1;
 	memcpy(path, r->u.mmap.path, nbytes);
@@ -496,6 +492,11 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 			perf_state_exe(s, p, path);
 	} else if (!perf_state_is_doubtful(s, p)) {
 		p->exe_known = true;         /* a program in a memfd: its short name is better */
+	}
+	/* Last: the first mapping after exec names the program, and a later one must not. */
+	if (!maps_are_of_no_use(p) && !perf_state_spend_mapping(s, p)) {
+		perf_state_skip_mapping(s, p, r);
+		return;
 	}
 	perf_names_read(s->names, p);        /* again, in case exec had not written it yet */
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,

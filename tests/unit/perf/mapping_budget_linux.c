@@ -80,6 +80,18 @@ TEST(child_of_a_process_that_is_skipped_is_skipped_too)
 	assert_int_equal(pid, SH);
 }
 
+/* Its first mapping is skipped; a library that is mapped when it is calm again names nothing. */
+TEST(program_that_is_executed_in_a_flood_has_its_own_name)
+{
+	flood_maps(INIT, 20001, SECOND);
+	feed_comm(INIT, INIT, "prog", true, SECOND);
+	feed_mmap(INIT, "/bin/program", 0x8000, SECOND);
+	assert_string_equal(file_at(INIT, 0x8000), "?");
+	feed_mmap(INIT, "/lib/x.so", 0x8000, 2 * SECOND + MAPPINGS_CALM_NS);
+	assert_string_equal(file_at(INIT, 0x8000), "x.so");
+	assert_string_equal(name_of(INIT), "program");
+}
+
 /* Another thread reads /proc: wait until it has read what stands at an address, 10 s at most. */
 static const char *await_file(uint32_t pid, uint64_t address, const char *wanted, uint64_t time_ns)
 {
@@ -128,6 +140,7 @@ int main(void)
 		FRESH(process_that_maps_without_end_is_skipped),
 		FRESH(process_that_maps_within_its_budget_is_followed),
 		FRESH(child_of_a_process_that_is_skipped_is_skipped_too),
+		FRESH(program_that_is_executed_in_a_flood_has_its_own_name),
 		FRESH(process_that_is_calm_again_is_read_anew),
 	};
 
