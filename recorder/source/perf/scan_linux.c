@@ -452,19 +452,23 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/* Take what is known of the kernel's symbols; have them read again if that is wanted or due. */
-static void look_at_kernel(struct perf_state *s, bool wanted, uint64_t wait_ns)
+/* Take what is known of the kernel's symbols; have them read again if that is due. */
+static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
 {
-	if (wanted && s->kernel_base)
-		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
 	kernel_symbols_look(s->kernel_symbols, s->scan->pool, s->now_ns, wait_ns);
+}
+
+static void read_kernel(struct perf_state *s)
+{
+	if (s->kernel_base && (s->cfg.switches || (s->cfg.ksymbols && !s->cfg.root_only)))
+		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
+	look_at_kernel(s, 0);
 }
 
 static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	look_at_kernel(s, s->cfg.ksymbols || s->cfg.switches, 0);
 	return begin_all(s->scan, err);
 }
 
@@ -491,32 +495,38 @@ static void learn_runtimes(struct perf_state *s)
 
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
-	const uint64_t wait_ns = s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10;
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
-	if (s->cfg.root_only) {
-		perf_scan_process(s->scan, s->cfg.root_pid);
-		look_at_kernel(s, s->cfg.switches, wait_ns);
-	}
-	if (rc || s->cfg.root_only)
+	if (rc)
 		return rc;
-	wait_for_all(s->scan, PERF_SCAN_NS);
-	look_at_kernel(s, false, wait_ns);
+	if (s->cfg.root_only)
+		perf_scan_process(s->scan, s->cfg.root_pid);
+	else
+		wait_for_all(s->scan, PERF_SCAN_NS);
+	read_kernel(s);                      /* after the processes: it takes as long as 400 */
+	if (s->cfg.root_only)
+		return 0;
 	perf_names_look(s->names, NS_PER_SEC / 10);
 	learn_runtimes(s);
 	return 0;
 }
 
+void perf_state_await_kernel(struct perf_state *s)
+{
+	look_at_kernel(s, s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10);
+}
+
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
 {
 	begin_scan(s, now_ns, NULL);
+	read_kernel(s);
 }
 
 void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	take_done(s->scan);
-	look_at_kernel(s, false, 0);
+	look_at_kernel(s, 0);
 	perf_names_look(s->names, ANSWER_NS);
 }
 
