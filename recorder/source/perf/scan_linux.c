@@ -27,7 +27,8 @@
 #define OF_ALL_MAX 48u                           /* of them, for a scan of all processes */
 #define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
 #define LOOK_NS (100 * NS_PER_MS)
-#define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that runs, it takes some ms */
+#define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that starts */
+#define LEARN_OLD_NS (25 * NS_PER_MS)            /* that runs: some ms, or it is tried once more */
 #define READ_AGAIN_MAX 3u                        /* a process that changes while it is read */
 
 struct request {
@@ -472,10 +473,14 @@ static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	return begin_all(s->scan, err);
 }
 
-/* Runtimes are learned before the first sample, as the stacks until then would break. */
+/*
+ * Runtimes are learned before the first sample, as the stacks until then would break. One that runs
+ * for a second and is not ready is none: a program may link libpython and never start it.
+ */
 static void learn_runtimes(struct perf_state *s)
 {
-	uint64_t now_ns = os_now_ns(), until_ns = now_ns + LEARN_NS;
+	const uint64_t begin_ns = os_now_ns(), until_ns = begin_ns + LEARN_NS;
+	uint64_t now_ns = begin_ns;
 	const struct perf_thread *t;
 	bool learned;
 	uint32_t at, n;
@@ -484,8 +489,10 @@ static void learn_runtimes(struct perf_state *s)
 		learned = true;
 		for (at = 0; (n = table_next(&s->by_tid, &at)) != TABLE_NONE;) {
 			t = slots_get(&s->threads, n);
-			if (t->tid == t->process->pid && t->process->runtime)
-				learned &= perf_managed_begin(s->cfg.managed, t->process, now_ns);
+			if (t->tid == t->process->pid && t->process->runtime &&
+			    !perf_managed_begin(s->cfg.managed, t->process, now_ns))
+				learned &= t->process->start_ns + NS_PER_SEC < begin_ns &&
+					   now_ns >= begin_ns + LEARN_OLD_NS;
 		}
 		if (!learned)
 			os_sleep_ns(ANSWER_NS);
