@@ -93,22 +93,24 @@ static int query_code(int maps, uint64_t address, struct code_query *q, char nam
 bool proc_pid_code(uint32_t pid, bool (*one)(void *ctx, const struct maps_line *l), void *ctx)
 {
 	char name[PATH_MAX];
-	struct code_query q = {0};
 	struct buf text = {0};
-	bool goes_on = true, ok;
-	int maps, rc = 0;
+	struct code_query q;
+	uint64_t at = 0;
+	bool ok = true;
+	int maps, rc;
 
 	snprintf(name, sizeof(name), "/proc/%u/maps", pid);
 	maps = open(name, O_RDONLY | O_CLOEXEC);
-	while (maps >= 0 && goes_on && !(rc = query_code(maps, q.end, &q, name)))
-		goes_on = one(ctx, &(struct maps_line){
-				  .start = q.start, .end = q.end, .pgoff = q.pgoff, .ino = q.ino,
-				  .major = q.major, .minor = q.minor, .executable = true,
-				  .path = name});
-	if (maps >= 0)
-		close(maps);
-	if (maps < 0 || q.end || rc == ENOENT || rc == ESRCH)
-		return maps >= 0 && (!goes_on || rc == ENOENT);
+	if (maps < 0)
+		return false;
+	for (; (rc = query_code(maps, at, &q, name)) == 0 && ok; at = q.end)
+		ok = one(ctx, &(struct maps_line){
+				 .start = q.start, .end = q.end, .pgoff = q.pgoff, .ino = q.ino,
+				 .major = q.major, .minor = q.minor, .executable = true,
+				 .path = name});
+	close(maps);
+	if (at || rc == ENOENT || rc == ESRCH)
+		return !ok || rc == ENOENT;
 	ok = proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &text) && text.len &&
 	     maps_each_code(text.data, one, ctx);
 	buf_free(&text);

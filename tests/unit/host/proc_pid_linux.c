@@ -119,6 +119,44 @@ TEST(executable_mappings_are_those_of_the_text)
 	buf_free(&have);
 }
 
+struct deep {
+	unsigned named, whole;               /* "//toolong"; with all of their paths */
+};
+
+static bool is_deep(void *ctx, const struct maps_line *l)
+{
+	struct deep *deep = ctx;
+
+	deep->named += strcmp(l->path, "//toolong") == 0 && l->pgoff == 4096;
+	deep->whole += strlen(l->path) > PATH_MAX;
+	return true;
+}
+
+TEST(a_path_that_is_too_long_is_named_as_in_the_records_of_the_kernel)
+{
+	char here[PATH_MAX], name[251];
+	struct deep deep = {0};
+	unsigned i;
+
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_int_equal(mkdir(tmp_path("deep"), 0700), 0);
+	assert_int_equal(chdir(tmp_path("deep")), 0);
+	for (i = 0; i < 18; i++) {
+		assert_int_equal(mkdir(name, 0700), 0);
+		assert_int_equal(chdir(name), 0);
+	}
+	map_code("deep");
+	assert_int_equal(chdir(here), 0);
+	assert_true(proc_pid_code((uint32_t)getpid(), is_deep, &deep));
+	if (deep.whole) {
+		puts("kernels before 6.11 tell of mappings by the text only");
+		skip();
+	}
+	assert_int_equal(deep.named, 1);
+}
+
 static bool only_one(void *ctx, const struct maps_line *l)
 {
 	(void)l;
@@ -155,6 +193,8 @@ int main(void)
 		cmocka_unit_test(a_file_is_below_the_root_directory_of_its_process),
 		cmocka_unit_test(a_process_that_was_put_into_a_directory_has_paths_from_there),
 		cmocka_unit_test(executable_mappings_are_those_of_the_text),
+		cmocka_unit_test(
+			a_path_that_is_too_long_is_named_as_in_the_records_of_the_kernel),
 		cmocka_unit_test(who_has_enough_of_the_mappings_gets_no_more),
 		cmocka_unit_test(the_mappings_of_what_has_ended_are_not_known),
 	};
