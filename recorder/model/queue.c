@@ -212,8 +212,13 @@ bool queue_put(struct queue *q, const struct event *e)
 
 void queue_watermark(struct queue *q, uint64_t time_ns)
 {
-	if (time_ns > atomic_load_explicit(&q->watermark_ns, memory_order_relaxed))
-		atomic_store_explicit(&q->watermark_ns, time_ns, memory_order_release);
+	uint64_t before_ns = atomic_load_explicit(&q->watermark_ns, memory_order_relaxed);
+
+	if (time_ns <= before_ns)
+		return;
+	atomic_store_explicit(&q->watermark_ns, time_ns, memory_order_release);
+	if (!before_ns && q->wake)
+		os_cond_signal(q->wake);
 }
 
 void queue_rest(struct queue *q, uint64_t lag_ns)

@@ -16,8 +16,8 @@ struct queue;
 struct queue *queue_new(size_t bytes);               /* NULL = no memory */
 void queue_free(struct queue *q);
 /*
- * Call before the producer runs. A put that leaves the queue over a quarter full signals this, so
- * that the consumer may sleep.
+ * Call before the producer runs. A put that leaves the queue over a quarter full signals this, and
+ * so does the first watermark, so that the consumer may sleep.
  */
 struct os_cond;
 void queue_wakes(struct queue *q, struct os_cond *wake);

@@ -1,6 +1,7 @@
 #include "source/dotnet/images_linux.h"
 
 #include "base/array.h"
+#include "base/text.h"
 #include "source/host/maps.h"
 #include "source/host/proc_pid_linux.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAPS_BYTES_MAX ((size_t)4 << 20)
 #define ANSWER_NS (200 * NS_PER_MS)
 #define PATH_BYTES 4096
 
@@ -28,43 +28,32 @@ static bool may_have_methods(const char *path)
 	return base && !strstr(base, ".so");
 }
 
-static void take_line(struct reading *r, char *line)
+static bool take_mapping(void *ctx, const struct maps_line *l)
 {
 	static const char deleted[] = " (deleted)";
-	struct dotnet_image image = {0};
-	struct maps_line l;
-	char *path;
-	size_t n;
+	struct reading *r = ctx;
+	struct dotnet_image image = {
+		.start = l->start, .pgoff = l->pgoff, .bytes = l->end - l->start};
+	size_t n = strlen(l->path);
 
-	if (!maps_line_read(line, &l) || !l.executable || l.path[0] != '/' || l.end <= l.start)
-		return;
-	path = l.path;
-	n = strlen(path);
-	if (n > sizeof(deleted) && strcmp(path + n - (sizeof(deleted) - 1), deleted) == 0)
-		path[n - (sizeof(deleted) - 1)] = '\0';
-	if (n >= PATH_BYTES || !may_have_methods(path) ||
+	if (l->path[0] != '/')
+		return true;
+	if (n > sizeof(deleted) && strcmp(l->path + n - (sizeof(deleted) - 1), deleted) == 0)
+		n -= sizeof(deleted) - 1;
+	image.path = n < PATH_BYTES ? text_dup(l->path, n) : NULL;
+	if (!image.path || !may_have_methods(image.path) ||
 	    ARRAY_ROOM(r->images, r->room, r->n + 1))
-		return;
-	image.start = l.start;
-	image.pgoff = l.pgoff;
-	image.bytes = l.end - l.start;
-	image.path = strdup(path);
-	if (image.path)
+		free(image.path);
+	else
 		r->images[r->n++] = image;
+	return true;
 }
 
 static void read_maps(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
-	struct buf text = {0};
-	char *line, *end;
 
-	if (proc_pid_load(r->pid, "maps", MAPS_BYTES_MAX, &text) && buf_text(&text))
-		for (line = text.data; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-			*end = '\0';
-			take_line(r, line);
-		}
-	buf_free(&text);
+	proc_pid_code(r->pid, take_mapping, r);
 }
 
 static void free_reading(struct job *job)

@@ -312,6 +312,31 @@ bool maps_line_read(char *line, struct maps_line *out)
 	return true;
 }
 
+/* What is not executable is left out before its numbers are read. */
+static bool is_executable(const char *line)
+{
+	const char *rights = strchr(line, ' ');
+
+	return rights && strnlen(rights, 4) == 4 && rights[3] == 'x';
+}
+
+bool maps_each_code(char *text, bool (*one)(void *ctx, const struct maps_line *l), void *ctx)
+{
+	struct maps_line l;
+	char *next;
+
+	for (; (next = strchr(text, '\n')) != NULL; text = next + 1) {
+		*next = '\0';
+		if (!is_executable(text))
+			continue;
+		if (!maps_line_read(text, &l))
+			return false;
+		if (!one(ctx, &l))
+			break;
+	}
+	return true;
+}
+
 bool maps_path_is_run_time(const char *path)
 {
 	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",

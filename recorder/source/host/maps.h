@@ -54,6 +54,11 @@ struct maps_line {
 };
 /* line: without its LF; its path is unescaped in place. returns  false when it is another text */
 bool maps_line_read(char *line, struct maps_line *out);
+/*
+ * Call one() for each executable mapping of a whole /proc/PID/maps, which is cut into lines, until
+ * it returns false; a path is only there for the call. returns  false when a line is another text
+ */
+bool maps_each_code(char *text, bool (*one)(void *ctx, const struct maps_line *l), void *ctx);
 
 /* Is what is mapped by this path no file, but memory that a program fills with code? */
 bool maps_path_is_run_time(const char *path);

@@ -1,17 +1,22 @@
 #include "source/host/proc_pid_linux.h"
 
 #include "base/os.h"
+#include "source/host/maps.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define INIT_PID_NS 0xEFFFFFFCu              /* proc_ns.h: PROC_PID_INIT_INO */
+#define MAPS_MAX_BYTES ((size_t)16 << 20)    /* the text of 60,000 mappings is 6 MB */
 #define ANSWER_NS (20 * NS_PER_MS)           /* on a busy machine a thread may begin that late */
 
 bool proc_sees_machine(void)
@@ -59,6 +64,57 @@ bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf 
 
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
 	return os_load(path, max_bytes, out, NULL) == 0;
+}
+
+/* struct procmap_query (include/uapi/linux/fs.h), which headers before Linux 6.11 lack. */
+struct code_query {
+	uint64_t size, flags, address, start, end, rights, page_bytes, pgoff, ino;
+	uint32_t major, minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+#define CODE_QUERY _IOWR('f', 17, struct code_query)
+#define CODE_AT_OR_AFTER (0x4u | 0x10u)      /* executable; it holds the address, or is next */
+
+/* returns  0 or errno: ENOENT = there is none, ESRCH = the process has no memory any more */
+static int query_code(int maps, uint64_t address, struct code_query *q, char name[PATH_MAX])
+{
+	*q = (struct code_query){.size = sizeof(*q), .flags = CODE_AT_OR_AFTER, .address = address,
+				 .name = (uintptr_t)name, .name_bytes = PATH_MAX};
+	name[0] = '\0';
+	if (ioctl(maps, CODE_QUERY, q) == 0)
+		return 0;
+	if (errno != ENAMETOOLONG)
+		return errno;
+	strcpy(name, "//toolong");
+	q->name = q->name_bytes = 0;
+	return ioctl(maps, CODE_QUERY, q) ? errno : 0;
+}
+
+bool proc_pid_code(uint32_t pid, bool (*one)(void *ctx, const struct maps_line *l), void *ctx)
+{
+	char name[PATH_MAX];
+	struct buf text = {0};
+	struct code_query q;
+	uint64_t at = 0;
+	bool ok = true;
+	int maps, rc;
+
+	snprintf(name, sizeof(name), "/proc/%u/maps", pid);
+	maps = open(name, O_RDONLY | O_CLOEXEC);
+	if (maps < 0)
+		return false;
+	for (; (rc = query_code(maps, at, &q, name)) == 0 && ok; at = q.end)
+		ok = one(ctx, &(struct maps_line){
+				 .start = q.start, .end = q.end, .pgoff = q.pgoff, .ino = q.ino,
+				 .major = q.major, .minor = q.minor, .executable = true,
+				 .path = name});
+	close(maps);
+	if (at || rc == ENOENT || rc == ESRCH)
+		return !ok || rc == ENOENT;
+	ok = proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &text) && text.len &&
+	     maps_each_code(text.data, one, ctx);
+	buf_free(&text);
+	return ok;
 }
 
 size_t proc_pid_exe(uint32_t pid, char *out, size_t n)

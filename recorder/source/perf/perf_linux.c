@@ -263,8 +263,8 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
-	uint64_t wait_ns = 0;                /* the first watermark says that it records */
 	struct source_pace pace = {.at_ns = os_now_ns()};
+	uint64_t wait_ns = 0;
 	uint64_t turn_ns;
 	int rc;
 
@@ -275,6 +275,8 @@ static int perf_run(struct source *source, struct err *err)
 		return rc;
 	perf_cpus_enable(&s->cpus, false, true);
 	s->block_ns = os_now_ns();
+	queue_watermark(s->cfg.queue, pace.at_ns);   /* says that it records */
+	perf_state_await_kernel(s->state);
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, until_ns;
 

@@ -27,7 +27,8 @@
 #define OF_ALL_MAX 48u                           /* of them, for a scan of all processes */
 #define ANSWER_NS (2 * NS_PER_MS)                /* to wait for one process: it takes 0.1 ms */
 #define LOOK_NS (100 * NS_PER_MS)
-#define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that runs, it takes some ms */
+#define LEARN_NS (NS_PER_SEC / 10)               /* for a runtime that starts */
+#define LEARN_OLD_NS (25 * NS_PER_MS)            /* that runs: some ms, or it is tried once more */
 #define READ_AGAIN_MAX 3u                        /* a process that changes while it is read */
 
 struct request {
@@ -453,26 +454,34 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/* Take what is known of the kernel's symbols; have them read again if that is wanted or due. */
-static void look_at_kernel(struct perf_state *s, bool wanted, uint64_t wait_ns)
+/* Take what is known of the kernel's symbols; have them read again if that is due. */
+static void look_at_kernel(struct perf_state *s, uint64_t wait_ns)
 {
-	if (wanted && s->kernel_base)
-		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
 	kernel_symbols_look(s->kernel_symbols, s->scan->pool, s->now_ns, wait_ns);
+}
+
+static void read_kernel(struct perf_state *s)
+{
+	if (s->kernel_base && (s->cfg.switches || (s->cfg.ksymbols && !s->cfg.root_only)))
+		kernel_symbols_rescan(s->kernel_symbols, !s->cfg.ksymbols);
+	look_at_kernel(s, 0);
 }
 
 static int begin_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
-	look_at_kernel(s, s->cfg.ksymbols || s->cfg.switches, 0);
 	return begin_all(s->scan, err);
 }
 
-/* Runtimes are learned before the first sample, as the stacks until then would break. */
+/*
+ * Runtimes are learned before the first sample, as the stacks until then would break. One that runs
+ * for a second and is not ready is none: a program may link libpython and never start it.
+ */
 static void learn_runtimes(struct perf_state *s)
 {
-	uint64_t now_ns = os_now_ns(), until_ns = now_ns + LEARN_NS;
+	const uint64_t begin_ns = os_now_ns(), until_ns = begin_ns + LEARN_NS;
+	uint64_t now_ns = begin_ns;
 	const struct perf_thread *t;
 	bool learned;
 	uint32_t at, n;
@@ -481,8 +490,10 @@ static void learn_runtimes(struct perf_state *s)
 		learned = true;
 		for (at = 0; (n = table_next(&s->by_tid, &at)) != TABLE_NONE;) {
 			t = slots_get(&s->threads, n);
-			if (t->tid == t->process->pid && t->process->runtime)
-				learned &= perf_managed_begin(s->cfg.managed, t->process, now_ns);
+			if (t->tid == t->process->pid && t->process->runtime &&
+			    !perf_managed_begin(s->cfg.managed, t->process, now_ns))
+				learned &= t->process->start_ns + NS_PER_SEC < begin_ns &&
+					   now_ns >= begin_ns + LEARN_OLD_NS;
 		}
 		if (!learned)
 			os_sleep_ns(ANSWER_NS);
@@ -492,35 +503,40 @@ static void learn_runtimes(struct perf_state *s)
 
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
-	const uint64_t wait_ns = s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10;
 	int rc = s->cfg.root_only ? 0 : begin_scan(s, now_ns, err);
 
-	s->scan->first = true;
-	if (s->cfg.root_only) {
-		perf_scan_process(s->scan, s->cfg.root_pid);
-		look_at_kernel(s, s->cfg.switches, wait_ns);
-	} else if (!rc) {
-		wait_for_all(s->scan, PERF_SCAN_NS);
-	}
-	s->scan->first = false;
-	if (rc || s->cfg.root_only)
+	if (rc)
 		return rc;
-	look_at_kernel(s, false, wait_ns);
+	s->scan->first = true;
+	if (s->cfg.root_only)
+		perf_scan_process(s->scan, s->cfg.root_pid);
+	else
+		wait_for_all(s->scan, PERF_SCAN_NS);
+	s->scan->first = false;
+	read_kernel(s);                      /* after the processes: it takes as long as 400 */
+	if (s->cfg.root_only)
+		return 0;
 	perf_names_look(s->names, NS_PER_SEC / 10);
 	learn_runtimes(s);
 	return 0;
 }
 
+void perf_state_await_kernel(struct perf_state *s)
+{
+	look_at_kernel(s, s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10);
+}
+
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns)
 {
 	begin_scan(s, now_ns, NULL);
+	read_kernel(s);
 }
 
 void perf_state_look(struct perf_state *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	take_done(s->scan);
-	look_at_kernel(s, false, 0);
+	look_at_kernel(s, 0);
 	perf_names_look(s->names, ANSWER_NS);
 }
 

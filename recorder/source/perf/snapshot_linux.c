@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "model/home.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
 #define CGROUPS_MAX_BYTES ((size_t)65536)
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
 
@@ -153,57 +153,46 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	return s->nfiles++;
 }
 
-static bool is_executable(const char *line)
-{
-	const char *rights = strchr(line, ' ');
-
-	return rights && strnlen(rights, 4) == 4 && rights[3] == 'x';
-}
-
 /*
- * returns  false without memory
- *
- * [vsyscall] is a page of the kernel, the same in each process, which no record tells of. As code
+ * Not [vsyscall]: a page of the kernel, the same in each process, which no record tells of. As code
  * of the process it cost the symbol worker eight files of /proc to look for its names.
  */
-static bool read_mapping(struct snapshot *s, char *line)
+static bool take_mapping(void *ctx, const struct maps_line *l)
 {
 	static const struct perf_process nobody;
-	struct snapshot_mapping m = {.file = SNAPSHOT_NO_FILE};
+	struct snapshot_mapping *m;
+	const char *path = l->path[0] ? perf_mapping_path(l->path, l->start) : "//anon";
+	struct snapshot *s = ctx;
 	struct object_key key = {0};
-	struct maps_line l;
 
-	if (!is_executable(line) || !maps_line_read(line, &l) || strcmp(l.path, "[vsyscall]") == 0)
+	if (strcmp(l->path, "[vsyscall]") == 0)
 		return true;
-	l.path[perf_path_length(l.path)] = '\0';
-	m.start = l.start;
-	m.end = l.end;
-	m.pgoff = l.pgoff;
-	m.path = l.path[0] ? perf_mapping_path(l.path, m.start) : "//anon";
-	perf_mapping_kind(m.path, &nobody, &key);
-	if (key.kind == OBJECT_ELF && l.path[0] == '/') {
-		m.file = add_file(s, l.path, makedev(l.major, l.minor), l.ino);
-		if (m.file == SNAPSHOT_NO_FILE)
-			return false;
-	}
-	if (ARRAY_ROOM(s->mappings, s->mappings_room, s->nmappings + 1))
+	if (s->nmappings == MAPS_MAX)
 		return false;
-	s->mappings[s->nmappings++] = m;
-	return true;
+	s->maps_read &= !ARRAY_ROOM(s->mappings, s->mappings_room, s->nmappings + 1);
+	if (!s->maps_read)
+		return false;
+	m = &s->mappings[s->nmappings];
+	*m = (struct snapshot_mapping){
+		.start = l->start, .end = l->end, .pgoff = l->pgoff, .file = SNAPSHOT_NO_FILE,
+		.path = text_dup(path, perf_path_length(path))};
+	if (!m->path) {
+		s->maps_read = false;
+		return false;
+	}
+	s->nmappings++;
+	perf_mapping_kind(m->path, &nobody, &key);
+	if (key.kind == OBJECT_ELF && m->path[0] == '/') {
+		m->file = add_file(s, m->path, makedev(l->major, l->minor), l->ino);
+		s->maps_read &= m->file != SNAPSHOT_NO_FILE;
+	}
+	return s->maps_read;
 }
 
 static void read_maps(struct snapshot *s)
 {
-	char *line, *next;
-
-	proc_pid_load(s->pid, "maps", PROC_FILE_MAX_BYTES, &s->maps);
-	s->maps_read = s->maps.len != 0;
-	if (!s->maps.len)
-		return;
-	for (line = s->maps.data; (next = strchr(line, '\n')) != NULL; line = next + 1) {
-		*next = '\0';
-		s->maps_read &= read_mapping(s, line);
-	}
+	s->maps_read = true;
+	s->maps_read &= proc_pid_code(s->pid, take_mapping, s);
 }
 
 static bool read_task(void *ctx, uint32_t tid)
@@ -286,11 +275,13 @@ static void snapshot_run(struct job *job)
 static void snapshot_free(struct job *job)
 {
 	struct snapshot *s = (struct snapshot *)job;
+	uint32_t i;
 
 	snapshot_files_drop(s->shared);
 	free(s->exe);
 	buf_free(&s->home);
-	buf_free(&s->maps);
+	for (i = 0; i < s->nmappings; i++)
+		free(s->mappings[i].path);
 	free(s->mappings);
 	free(s->files);
 	free(s->tasks);

@@ -17,7 +17,7 @@
 #define SNAPSHOT_NO_FILE UINT32_MAX
 
 struct snapshot_file {
-	const char *path;
+	const char *path;                    /* of its first mapping */
 	uint64_t dev, ino;
 	_Atomic bool known;                  /* then what follows can be read */
 	uint8_t build_id_bytes;
@@ -25,7 +25,7 @@ struct snapshot_file {
 };
 
 struct snapshot_mapping {                    /* an executable one */
-	const char *path;                    /* "//anon" = none */
+	char *path;                          /* "//anon" = none */
 	uint64_t start, end, pgoff;
 	uint32_t file;                       /* SNAPSHOT_NO_FILE = of no file */
 };
@@ -52,7 +52,6 @@ struct snapshot {
 	struct proc_stat stat;
 	char *exe;                           /* NULL = not known */
 	struct buf home;                     /* model/home.h; empty: not known, or the root group */
-	struct buf maps;                     /* paths point into it */
 	struct snapshot_mapping *mappings;
 	struct snapshot_file *files;
 	struct snapshot_task *tasks;

@@ -326,11 +326,24 @@ static void sleep_for_a_minute(void *ctx)
 	os_mutex_unlock(s->lock);
 }
 
-TEST(a_queue_over_a_quarter_full_wakes_who_takes)
+static void fill_a_quarter(struct queue *q)
+{
+	uint64_t n = 1024 / EVENT_BYTES + 2;
+
+	while (n--)
+		assert_true(put_number(q, n));
+}
+
+static void begin_to_deliver(struct queue *q)
+{
+	queue_watermark(q, 1);
+}
+
+static void assert_wakes(void (*produce)(struct queue *q))
 {
 	struct sleeper s = {.lock = os_mutex_new(), .wake = os_cond_new()};
-	uint64_t before = os_now_ns(), n = 1024 / EVENT_BYTES + 2;
 	struct queue *q = queue_new(4096);
+	uint64_t before = os_now_ns();
 	struct os_thread *thread;
 	bool asleep = false;
 
@@ -341,13 +354,22 @@ TEST(a_queue_over_a_quarter_full_wakes_who_takes)
 		asleep = s.asleep;           /* then it waits: it has given the lock away */
 		os_mutex_unlock(s.lock);
 	}
-	while (n--)
-		assert_true(put_number(q, n));
+	produce(q);
 	os_thread_join(thread);
 	assert_true(os_now_ns() - before < 30 * NS_PER_SEC);
 	queue_free(q);
 	os_cond_free(s.wake);
 	os_mutex_free(s.lock);
+}
+
+TEST(a_queue_over_a_quarter_full_wakes_who_takes)
+{
+	assert_wakes(fill_a_quarter);
+}
+
+TEST(the_first_watermark_wakes_who_takes)
+{
+	assert_wakes(begin_to_deliver);
 }
 
 /* ---- two threads: the writer never waits, the reader takes its time -------------------------- */
@@ -544,6 +566,7 @@ int main(void)
 		cmocka_unit_test(a_rest_moves_the_watermark_with_the_clock),
 		cmocka_unit_test(a_rest_longer_than_the_clock_releases_nothing),
 		cmocka_unit_test(a_queue_over_a_quarter_full_wakes_who_takes),
+		cmocka_unit_test(the_first_watermark_wakes_who_takes),
 		cmocka_unit_test(nothing_older_follows_what_a_rest_released),
 		cmocka_unit_test(queue_of_a_writer_faster_than_its_reader_tears_nothing),
 		cmocka_unit_test(queue_events_are_there_before_their_watermark),
