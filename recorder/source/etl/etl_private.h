@@ -45,7 +45,6 @@ struct etl_file {
 	uint32_t payload_max_bytes;
 	uint32_t fixed_bytes;                /* the size of every buffer; 0 = they differ */
 	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES; tests lower it */
-	size_t ahead_min;                    /* buffers worth a thread; tests change it */
 	struct etl_counts found;             /* damage in the index; every run starts with it */
 
 	uint8_t *stored;                     /* compressed bytes of the buffer being loaded */
@@ -61,7 +60,7 @@ struct etl_payload {
 };
 
 /*
- * Read and expand a buffer. A run's are loaded by one thread, which need not be its own.
+ * Read and expand a buffer.
  *
  * why      NULL for a good buffer; else what is damaged, and out is empty
  * returns  0, damaged or not; ERR_IO, ERR_MEMORY

@@ -306,7 +306,6 @@ static int new_file(const char *name, struct etl_file **out, struct err *err)
 		return err_memory(err, "while opening %s", name);
 	}
 	file->open_max_bytes = ETL_OPEN_MAX_BYTES;
-	file->ahead_min = ETL_AHEAD_MIN;
 	*out = file;
 	return 0;
 }

@@ -7,9 +7,7 @@
  * be run several times: a reader needs that, because names come after their uses.
  *
  * Memory: the index takes 32 bytes per buffer, for at most ETL_BUFFERS_MAX buffers. The open
- * buffers of a run take at most ETL_OPEN_MAX_BYTES; more wait in a temporary file. While they take
- * less than half of it, and there are ETL_AHEAD_MIN, a thread of the run's own reads and expands
- * each CPU's next buffer ahead: the records, their order and the counts are the same. A stored .zip
+ * buffers of a run take at most ETL_OPEN_MAX_BYTES; more wait in a temporary file. A stored .zip
  * entry is read in place. A deflated entry is inflated at opening, because the merge needs random
  * access: into memory up to ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name
  * (os_temp()).
@@ -29,7 +27,6 @@
 #define ETL_BUFFERS_MAX (1u << 20)           /* 64 GB of 64 KB buffers */
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */
 #define ETL_OPEN_MAX_BYTES (24u << 20)
-#define ETL_AHEAD_MIN 16u                    /* buffers */
 #define ETL_UNZIP_MEMORY_BYTES (8u << 20)
 
 struct etl_facts {

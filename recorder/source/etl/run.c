@@ -1,5 +1,4 @@
 /* One pass over a trace: a heap merges the CPUs' streams of records by ticks. */
-#include "base/ahead.h"
 #include "source/etl/etl_private.h"
 
 #include <stdlib.h>
@@ -11,8 +10,6 @@ enum {
 };
 
 struct stream {                              /* of one CPU */
-	struct ahead_job job;                /* load() */
-	struct etl_file *file;
 	size_t next, end;                    /* buffers not opened yet */
 	uint32_t number;                     /* of the open buffer */
 	uint16_t cpu;
@@ -21,13 +18,6 @@ struct stream {                              /* of one CPU */
 	size_t nbytes;                       /* of the whole payload */
 	size_t at;                           /* offset of the next record in the payload */
 	struct etl_head head;                /* the next record's head */
-
-	/* The buffer before `next`, as load() left it: */
-	bool loads;                          /* load() was asked for it */
-	struct etl_payload fresh;
-	const char *why;
-	struct err err;
-	int rc;
 };
 
 struct merge {
@@ -36,7 +26,7 @@ struct merge {
 	struct stream *streams;
 	struct stream **heap;                /* the earliest record first */
 	size_t nstreams, nheap;
-	struct ahead ahead;
+	struct etl_payload fresh;            /* of the buffer that is being opened */
 	size_t open_bytes;                   /* of all payloads held whole */
 	struct os_file *waiting;             /* temporary file of the others, each at place_of() */
 };
@@ -60,24 +50,24 @@ static void drop_held(struct merge *m, struct stream *s)
 static int take_fresh(struct merge *m, struct stream *s, struct err *err)
 {
 	size_t held = s->held.cap > WINDOW_BYTES ? s->held.cap : 0;
-	size_t fresh = s->fresh.cap > WINDOW_BYTES ? s->fresh.cap : 0;
+	size_t fresh = m->fresh.cap > WINDOW_BYTES ? m->fresh.cap : 0;
 	struct etl_payload before = s->held;
 	int rc = 0;
 
 	s->at = s->held_at = 0;
-	s->nbytes = s->fresh.nbytes;
+	s->nbytes = m->fresh.nbytes;
 	if (m->open_bytes - held + fresh <= m->file->open_max_bytes) {
 		m->open_bytes = m->open_bytes - held + fresh;
-		s->held = s->fresh;
-		s->fresh = before;
+		s->held = m->fresh;
+		m->fresh = before;
 		return 0;
 	}
 	drop_held(m, s);
-	s->held.cut = s->fresh.cut;
+	s->held.cut = m->fresh.cut;
 	if (!m->waiting)
 		rc = os_temp(&m->waiting, err);
 	return rc ? rc
-		  : os_pwrite(m->waiting, s->fresh.bytes, s->fresh.nbytes, place_of(m, s), err);
+		  : os_pwrite(m->waiting, m->fresh.bytes, m->fresh.nbytes, place_of(m, s), err);
 }
 
 /* Move the window to s->at and give it n bytes, or all that is left. */
@@ -110,48 +100,22 @@ static int move_window(struct merge *m, struct stream *s, size_t n, struct err *
 	return rc;
 }
 
-static void load(struct ahead_job *job)
-{
-	struct stream *s = (struct stream *)job;
-
-	s->rc = etl_buffer_load(s->file, &s->file->buffers[s->next - 1], &s->fresh, &s->why,
-				&s->err);
-}
-
-static void ask_for_next(struct merge *m, struct stream *s)
-{
-	s->next++;
-	s->loads = true;
-	ahead_give(&m->ahead, &s->job);
-}
-
 static int open_next(struct merge *m, struct stream *s, struct err *err)
 {
+	const struct etl_buffer *b = &m->file->buffers[s->next];
+	const char *why;
 	int rc;
 
 	if (atomic_load_explicit(&m->file->stopped, memory_order_relaxed))
 		return err_set(err, ERR_STOPPED, "reading %s was stopped", m->file->name);
-	if (!s->loads)
-		ask_for_next(m, s);
-	ahead_await(&m->ahead, &s->job);
-	s->loads = false;
-	s->number = m->file->buffers[s->next - 1].number;
-	rc = s->rc;
-	if (rc && err)
-		*err = s->err;
+	s->next++;
+	s->number = b->number;
+	rc = etl_buffer_load(m->file, b, &m->fresh, &why, err);
 	if (!rc)
 		rc = take_fresh(m, s, err);
-	if (rc)
-		return rc;
-	if (s->why)
-		etl_count_damage(m->counts, s->number, s->why);
-	if (m->ahead.thread && s->next < s->end && m->open_bytes <= m->file->open_max_bytes / 2) {
-		ask_for_next(m, s);
-	} else {
-		free(s->fresh.bytes);
-		memset(&s->fresh, 0, sizeof(s->fresh));
-	}
-	return 0;
+	if (!rc && why)
+		etl_count_damage(m->counts, s->number, why);
+	return rc;
 }
 
 static inline const uint8_t *record_at(const struct stream *s)
@@ -209,7 +173,7 @@ static int find_record(struct merge *m, struct stream *s, bool *more, struct err
 		else if (step == ETL_STEP_CUT && !s->held.cut)
 			etl_count_damage(m->counts, s->number,
 					 "its last record extends past its end");
-		*more = s->loads || s->next < s->end;
+		*more = s->next < s->end;
 		if (!*more)
 			return 0;
 		rc = open_next(m, s, err);
@@ -261,7 +225,7 @@ static int open_streams(struct merge *m, struct err *err)
 
 		if (m->nstreams == 0 || m->streams[m->nstreams - 1].cpu != cpu)
 			m->streams[m->nstreams++] = (struct stream){
-				.job.run = load, .file = m->file, .next = i, .cpu = cpu,
+				.next = i, .cpu = cpu,
 				.head.ticks = file->facts.clock.t0_ticks};
 		m->streams[m->nstreams - 1].end = i + 1;
 	}
@@ -314,16 +278,12 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 	int rc;
 
 	*m.counts = file->found;
-	if (file->nbuffers >= file->ahead_min)
-		ahead_begin(&m.ahead, "expand", 2);
 	rc = open_streams(&m, err);
 	if (!rc)
 		rc = deliver_all(&m, fn, ctx, err);
-	ahead_end(&m.ahead);
-	for (size_t i = 0; i < m.nstreams; i++) {
+	for (size_t i = 0; i < m.nstreams; i++)
 		free(m.streams[i].held.bytes);
-		free(m.streams[i].fresh.bytes);
-	}
+	free(m.fresh.bytes);
 	free(m.streams);
 	free(m.heap);
 	os_close(m.waiting);

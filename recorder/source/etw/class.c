@@ -172,6 +172,12 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 	}
 }
 
+/* Whether one of the four 16-bit units is 0. */
+static bool has_zero_unit(uint64_t v)
+{
+	return (v - 0x0001000100010001u) & ~v & 0x8000800080008000u;
+}
+
 /* The length of the text at `at`, without its NUL. after: behind the NUL, or the end. */
 static uint32_t text_length(const uint8_t *at, const uint8_t *end, uint32_t width,
 			    const uint8_t **after)
@@ -182,6 +188,8 @@ static uint32_t text_length(const uint8_t *at, const uint8_t *end, uint32_t widt
 		p = memchr(at, 0, (size_t)(end - at));
 		p = p ? p : end;
 	} else {
+		while (end - p >= 8 && !has_zero_unit(le64(p)))
+			p += 8;
 		while (end - p >= 2 && (p[0] | p[1]))
 			p += 2;
 	}

@@ -303,19 +303,12 @@ static struct method *method_at(const struct etw_code *c, uint32_t number)
 	return slots_get(&c->methods, number);
 }
 
-/* NULL without a name, as in the events that are not verbose. */
-static const char *method_name(struct etw_code *c, const struct etw_record *r,
-			       const struct etw_class *class)
+static const char *name_of(struct etw_code *c, const struct etw_value *v)
 {
-	struct etw_value v[AT_METHOD_FIELDS];
 	char name[NAME_MAX_BYTES + 2];
-	size_t n = 0;
+	size_t n = etw_utf16(v[AT_METHOD_NAMESPACE].bytes, v[AT_METHOD_NAMESPACE].nbytes / 2, name,
+			     NAME_MAX_BYTES);
 
-	if (etw_class_read(class, r, v, AT_METHOD_FIELDS) < AT_METHOD_FIELDS ||
-	    !etw_value_is(&v[AT_METHOD_NAME]))
-		return NULL;
-	n = etw_utf16(v[AT_METHOD_NAMESPACE].bytes, v[AT_METHOD_NAMESPACE].nbytes / 2, name,
-		      NAME_MAX_BYTES);
 	if (n)
 		name[n++] = '.';
 	n += etw_utf16(v[AT_METHOD_NAME].bytes, v[AT_METHOD_NAME].nbytes / 2, name + n,
@@ -324,22 +317,29 @@ static const char *method_name(struct etw_code *c, const struct etw_record *r,
 }
 
 /* Its parameters; what it returns is before them. */
-static const char *method_detail(struct etw_code *c, const struct etw_record *r,
-				 const struct etw_class *class)
+static const char *detail_of(struct etw_code *c, const struct etw_value *signature)
 {
-	struct etw_value v[AT_METHOD_ALL];
-	char text[NAME_MAX_BYTES + 2] = "=", *parameters;
+	char text[NAME_MAX_BYTES + 2], *parameters;
 
-	if (etw_class_read(class, r, v, AT_METHOD_ALL) < AT_METHOD_ALL ||
-	    !etw_value_is(&v[AT_METHOD_SIGNATURE]))
-		return NULL;
-	text[1 + etw_utf16(v[AT_METHOD_SIGNATURE].bytes, v[AT_METHOD_SIGNATURE].nbytes / 2,
-			   text + 1, NAME_MAX_BYTES)] = '\0';
-	parameters = strchr(text, '(');
+	etw_utf16(signature->bytes, signature->nbytes / 2, text + 1, NAME_MAX_BYTES);
+	parameters = strchr(text + 1, '(');
 	if (!parameters)
 		return NULL;
 	*--parameters = '=';
 	return etw_texts_keep(etw_state_texts(c->state), parameters, strlen(parameters));
+}
+
+/* They stay NULL in the events that are not verbose. */
+static void read_names(struct etw_code *c, const struct etw_record *r,
+		       const struct etw_class *class, struct method *method)
+{
+	struct etw_value v[AT_METHOD_ALL];
+	uint32_t n = etw_class_read(class, r, v, AT_METHOD_ALL);
+
+	if (n >= AT_METHOD_FIELDS && etw_value_is(&v[AT_METHOD_NAME]))
+		method->name = name_of(c, v);
+	if (n >= AT_METHOD_ALL && etw_value_is(&v[AT_METHOD_SIGNATURE]))
+		method->detail = detail_of(c, &v[AT_METHOD_SIGNATURE]);
 }
 
 static void add_method(struct etw_code *c, const struct method *method,
@@ -379,10 +379,8 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 	if (open && method_at(c, open->value)->id == method.id && class->id != ETW_METHOD_LOAD) {
 		if (class->id == ETW_METHOD_UNLOAD)
 			open->until = r->ticks;
-		if (!method_at(c, open->value)->name) {
-			method_at(c, open->value)->name = method_name(c, r, class);
-			method_at(c, open->value)->detail = method_detail(c, r, class);
-		}
+		if (!method_at(c, open->value)->name)
+			read_names(c, r, class, method_at(c, open->value));
 		return;
 	}
 	if (open && class->id == ETW_METHOD_LOAD)
@@ -391,8 +389,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r,
 		range.from = since(c, r->pid, r->ticks);
 	if (class->id == ETW_METHOD_UNLOAD)
 		range.until = r->ticks;
-	method.name = method_name(c, r, class);
-	method.detail = method_detail(c, r, class);
+	read_names(c, r, class, &method);
 	add_method(c, &method, &range);
 }
 

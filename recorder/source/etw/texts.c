@@ -77,6 +77,19 @@ const char *etw_texts_copy(struct etw_texts *t, const char *text)
 
 /* ---- UTF-16 ---------------------------------------------------------------------------------- */
 
+/* Put four units, if all are ASCII and none is 0. */
+static bool put_four(uint64_t v, char *out)
+{
+	if (((v - 0x0001000100010001u) | v) & 0xff80ff80ff80ff80u)
+		return false;
+	v |= v >> 8;
+	out[0] = (char)v;
+	out[1] = (char)(v >> 8);
+	out[2] = (char)(v >> 32);
+	out[3] = (char)(v >> 40);
+	return true;
+}
+
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 {
 	size_t i = 0, n = 0, k;
@@ -86,6 +99,11 @@ size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 		uint32_t c = le16(units + 2 * i);
 
 		/* Nearly all of them: a runtime tells some thousand names at once. */
+		if (nunits - i >= 4 && n + 4 < max && put_four(le64(units + 2 * i), out + n)) {
+			n += 4;
+			i += 4;
+			continue;
+		}
 		if (c && c < 0x80 && n + 1 < max) {
 			out[n++] = (char)c;
 			i++;

@@ -86,6 +86,27 @@ TEST(a_payload_cut_anywhere_gives_the_fields_before_the_cut)
 	}
 }
 
+TEST(a_utf16_text_ends_at_its_first_nul_or_at_the_end)
+{
+	const struct etw_field text = {.name = "Text", .type = ETW_UTF16Z};
+	struct etw_value v;
+
+	for (uint32_t n = 0; n < 12; n++) {
+		uint8_t *exact = malloc(28);
+
+		memset(exact, 1, 28);
+		exact[2 * n + 1] = 0;        /* half of a unit is no end */
+		exact[2 * n + 2] = exact[2 * n + 3] = 0;
+		assert_ptr_equal(etw_value_read(&text, 8, exact, exact + 28, &v),
+				 exact + 2 * n + 4);
+		assert_int_equal(v.nbytes, 2 * n + 2);
+		assert_ptr_equal(etw_value_read(&text, 8, exact, exact + 2 * n + 2, &v),
+				 exact + 2 * n + 2);
+		assert_int_equal(v.nbytes, 2 * n + 2);
+		free(exact);
+	}
+}
+
 TEST(a_sample_says_whether_it_was_in_a_dpc)
 {
 	struct etw_bytes b = {.n = 0};
@@ -248,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_has_its_names_behind_a_sid_of_any_length),
 		cmocka_unit_test(a_payload_cut_anywhere_gives_the_fields_before_the_cut),
+		cmocka_unit_test(a_utf16_text_ends_at_its_first_nul_or_at_the_end),
 		cmocka_unit_test(a_sample_says_whether_it_was_in_a_dpc),
 		cmocka_unit_test(an_image_of_a_32_bit_record_has_32_bit_addresses),
 		cmocka_unit_test(a_clr_stack_ends_where_its_count_or_its_payload_ends),

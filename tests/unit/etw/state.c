@@ -322,8 +322,13 @@ TEST(utf16_becomes_utf8)
 		 "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
 	utf16_is((const uint16_t[]){0xD83D, 'x', 0xDE00}, 3, "\xEF\xBF\xBDx\xEF\xBF\xBD");
 	utf16_is((const uint16_t[]){'a', 0, 'b'}, 3, "a");
+	utf16_is((const uint16_t[]){'a', 'b', 'c', 'd', 'e', 'f', 'g', 0, 'h'}, 9, "abcdefg");
+	utf16_is((const uint16_t[]){1, 0x7F, 'c', 0x80, 'e', 'f', 0x17F, 'h', 'i'}, 9,
+		 "\x01\x7F" "c\xC2\x80" "ef\xC5\xBFhi");
 	assert_int_equal(etw_utf16(euro, 2, cut, sizeof(cut)), 3);   /* whole characters */
 	assert_int_equal(etw_utf16(euro, 2, cut, 1), 0);
+	assert_int_equal(etw_utf16((const uint8_t *)"1\0002\0003\0004\0005", 5, cut, 5), 4);
+	assert_string_equal(cut, "1234");
 }
 
 TEST(equal_texts_are_kept_once)
