@@ -141,7 +141,7 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 	int rc = 0;
 
 	if (ids->n >= AHEAD_MIN)
-		ahead_begin(&ahead, "decode", 1);
+		ahead_begin(&ahead, "decode");
 	for (i = 0; !rc && i <= ids->n; i++) {
 		if (i)
 			ahead_await(&ahead, &slots[(i - 1) % 2].job);

@@ -318,7 +318,7 @@ int summary_make(const struct incident *in, bool addresses, struct summary *out,
 	int rc;
 
 	if (in->nsamples >= AHEAD_MIN_SAMPLES && in->nsamples <= AHEAD_MAX_SAMPLES)
-		ahead_begin(&ahead, "stacks", 1);
+		ahead_begin(&ahead, "stacks");
 	ahead_give(&ahead, &stacks.job);
 	rc = add_processes(in, stacks.streams, &s);
 	if (!rc)

@@ -24,20 +24,13 @@ static void ahead_main(void *ctx)
 	os_mutex_unlock(a->lock);
 }
 
-void ahead_begin(struct ahead *a, const char *name, unsigned batch)
+void ahead_begin(struct ahead *a, const char *name)
 {
 	memset(a, 0, sizeof(*a));
-	a->batch = batch;
 	a->lock = os_mutex_new();
 	a->changed = os_cond_new();
 	if (a->lock && a->changed && os_thread_start(name, ahead_main, a, &a->thread, NULL) != 0)
 		a->thread = NULL;
-}
-
-static void wake(struct ahead *a)
-{
-	a->nwaiting = 0;
-	os_cond_broadcast(a->changed);
 }
 
 void ahead_give(struct ahead *a, struct ahead_job *job)
@@ -54,8 +47,7 @@ void ahead_give(struct ahead *a, struct ahead_job *job)
 	else
 		a->first = job;
 	a->last = job;
-	if (++a->nwaiting >= a->batch)
-		wake(a);
+	os_cond_broadcast(a->changed);
 	os_mutex_unlock(a->lock);
 }
 
@@ -64,8 +56,6 @@ void ahead_await(struct ahead *a, struct ahead_job *job)
 	if (!a->thread)
 		return;
 	os_mutex_lock(a->lock);
-	if (job->waits && a->nwaiting)
-		wake(a);
 	while (job->waits)
 		os_cond_wait(a->changed, a->lock, UINT64_MAX);
 	os_mutex_unlock(a->lock);

@@ -3,7 +3,8 @@
  * the next piece of a file while its reader works on the one before.
  *
  * The owner's thread calls these functions. A job lies in the owner's memory, and until it has been
- * awaited only run() may touch what it works on. Jobs do not hang: pool.h is for those that may.
+ * awaited only run() may touch what it works on. A wake-up costs some 10 us, so a job should take
+ * longer. Jobs do not hang: pool.h is for those that may.
  */
 #pragma once
 
@@ -20,16 +21,11 @@ struct ahead {                               /* {0} has no thread */
 	struct os_mutex *lock;               /* guards the rest, and of jobs what is above */
 	struct os_cond *changed;
 	struct ahead_job *first, *last;
-	unsigned nwaiting;                   /* jobs given since the thread was last woken */
-	unsigned batch;                      /* of them wake it: a wake can cost as much as a job */
 	bool ending;
 };
 
-/*
- * When no thread can be started, jobs are done at once when they are given. batch: the thread
- * begins when so many wait, or when one is awaited.
- */
-void ahead_begin(struct ahead *a, const char *name, unsigned batch);
+/* When no thread can be started, jobs are done at once when they are given. */
+void ahead_begin(struct ahead *a, const char *name);
 void ahead_give(struct ahead *a, struct ahead_job *job);
 /* Return when it is done; at once if it was not given. */
 void ahead_await(struct ahead *a, struct ahead_job *job);

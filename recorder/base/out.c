@@ -248,7 +248,7 @@ static void pack_pending(struct out *out, bool end)
 	struct buf full = out->pending;
 
 	if (!p->begun && !end)
-		ahead_begin(&p->ahead, "pack", 1);
+		ahead_begin(&p->ahead, "pack");
 	p->begun |= !end;
 	send_packed(out);
 	out->pending = p->raw;

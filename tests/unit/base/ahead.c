@@ -28,7 +28,7 @@ TEST(jobs_are_done_in_the_order_in_which_they_are_given)
 	struct ahead a;
 	unsigned done = 0;
 
-	ahead_begin(&a, "ahead", 3);
+	ahead_begin(&a, "ahead");
 	give_all(&a, jobs, 100, &done);
 	ahead_await(&a, &jobs[99].job);
 	assert_int_equal(done, 100);
@@ -43,7 +43,7 @@ TEST(a_job_can_be_given_again)
 	struct ahead a;
 	unsigned done = 0;
 
-	ahead_begin(&a, "ahead", 3);
+	ahead_begin(&a, "ahead");
 	for (unsigned i = 0; i < 10; i++) {
 		give_all(&a, &job, 1, &done);
 		ahead_await(&a, &job.job);
@@ -58,7 +58,7 @@ TEST(the_end_waits_for_jobs_that_nobody_awaits)
 	struct ahead a;
 	unsigned done = 0;
 
-	ahead_begin(&a, "ahead", 3);
+	ahead_begin(&a, "ahead");
 	give_all(&a, jobs, 100, &done);
 	ahead_end(&a);
 	assert_int_equal(done, 100);
