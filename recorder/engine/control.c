@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define OVER_NS (10 * NS_PER_MS)             /* the most that config.over() is late */
-#define WAIT_NS NS_PER_SEC                   /* at most; every request wakes this thread */
+#define WAIT_NS (5 * NS_PER_SEC)             /* at most; what it acts on wakes it */
+#define END_LOOK_NS NS_PER_SEC               /* while recording ends */
 #define STATUS_MOST_NS (30 * 60 * NS_PER_SEC)        /* doubled once more */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
 #define SAME_STOP_NS (200 * NS_PER_MS)       /* sooner it is the same one: timeout(1) sends two */
@@ -569,10 +570,21 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 		stop_or_abort(e, stopped_at_ns);
 }
 
+/* A service manager that watches is told twice as often as it asks for. */
+static uint64_t longest_wait_ns(const struct engine *e)
+{
+	const char *usec = e->cfg->signals ? os_env("WATCHDOG_USEC") : NULL;
+	uint64_t half_ns = usec ? strtoull(usec, NULL, 10) * 500 : 0;
+
+	if (atomic_load(&e->stop) != STOP_NO)
+		return END_LOOK_NS;
+	return half_ns && half_ns < WAIT_NS ? half_ns : WAIT_NS;
+}
+
 /* Until a call, a signal, a line of the log, another thread's end, or the next status line. */
 static void wait_for_work(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
 {
-	uint64_t now = os_now_ns(), wait_ns = WAIT_NS;
+	uint64_t now = os_now_ns(), wait_ns = longest_wait_ns(e);
 
 	if (e->cfg->over)
 		wait_ns = OVER_NS;

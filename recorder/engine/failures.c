@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define STORE_HANGS_NS (30 * NS_PER_SEC)     /* the writer looks up every second when it is idle */
+#define STORE_HANGS_NS (30 * NS_PER_SEC)     /* the writer looks up every 5 s when it is idle */
 
 static void add_note(struct engine *e, enum health_kind kind, enum health_level level,
 		     const char *note)

@@ -353,9 +353,11 @@ static void publish_status(struct engine *e)
 	const struct merge *m = &e->merge;
 	uint64_t open_first_ns = segment_first_ns(m->builder);
 	struct ring_use use;
+	bool fails;
 
 	ring_use(e->ring, &use);
 	os_mutex_lock(e->shared.lock);
+	fails = m->lost_samples != e->shared.view.lost_samples;
 	e->shared.view = (struct status_view){
 		.now_ns = m->now_ns,
 		.start_ns = m->start_ns,
@@ -373,8 +375,11 @@ static void publish_status(struct engine *e)
 	memcpy(e->shared.view.lost_by_kind, m->lost_by_kind, sizeof(m->lost_by_kind));
 	e->shared.view.source_stalls =
 		stalls_text(e, e->shared.view.stalled, sizeof(e->shared.view.stalled));
+	fails |= e->shared.view.stalled[0] != '\0';
 	rules_publish(e);
 	os_mutex_unlock(e->shared.lock);
+	if (fails)
+		os_wake(e->wake_control);    /* which says so */
 }
 
 static void housekeeping(struct engine *e)

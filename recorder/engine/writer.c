@@ -19,7 +19,8 @@
 #include <string.h>
 
 #define RETRY_NS (60 * NS_PER_SEC)
-#define IDLE_NS NS_PER_SEC
+#define BUSY_NS NS_PER_SEC                   /* between two looks; */
+#define IDLE_NS (5 * NS_PER_SEC)             /* while nothing is to be written */
 #define RETAIN_NS (3600 * NS_PER_SEC)
 #define DEFERRALS_MAX 30u                    /* after this many, retention runs first */
 #define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder does the rest */
@@ -523,6 +524,7 @@ static void look_for_store(struct engine *e)
 	os_mutex_lock(e->shared.lock);
 	set_store_note(e, fails ? &err : NULL);
 	os_mutex_unlock(e->shared.lock);
+	os_wake(e->wake_control);
 }
 
 void writer_main(void *ctx)
@@ -552,7 +554,8 @@ void writer_main(void *ctx)
 		done = s->merge_done;
 		if (!done && !s->writer_has_work) {
 			slow_down(e, OS_PRIORITY_LOW);
-			os_cond_wait(s->wake_writer, s->lock, IDLE_NS);
+			os_cond_wait(s->wake_writer, s->lock,
+				     s->first_pending || e->writer.deferrals ? BUSY_NS : IDLE_NS);
 		}
 		s->writer_has_work = false;
 		os_mutex_unlock(s->lock);

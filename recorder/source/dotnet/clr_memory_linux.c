@@ -11,7 +11,8 @@
 
 #define PROGRAMS_MAX 64u                     /* that are known at a time */
 #define ANSWER_NS (200 * NS_PER_MS)
-#define RETRY_NS NS_PER_SEC                  /* a runtime that starts has no tables yet */
+#define RETRY_NS NS_PER_SEC                  /* a runtime that starts has no tables yet; */
+#define RETRY_MAX_NS (64 * NS_PER_SEC)       /* doubled up to this */
 #define MAPS_BYTES_MAX ((size_t)4 << 20)
 #define RUNTIME "libcoreclr.so"
 
@@ -30,7 +31,7 @@ struct known {
 	uint32_t pid;
 	uint64_t identity;
 	struct program *program;             /* NULL = it is no .NET program */
-	uint64_t until_ns;                   /* when to look again whether it is one */
+	uint64_t until_ns, rest_ns;          /* when to look again whether it is one; its rest */
 };
 
 struct clr_memory {
@@ -101,17 +102,20 @@ static void drop(struct known *k)
 /* NULL = it has ended, or there is no memory */
 static struct known *known_of(struct clr_memory *c, uint32_t pid)
 {
-	uint64_t identity = symbol_process_identity(pid);
+	uint64_t identity = symbol_process_identity(pid), rest_ns = RETRY_NS;
 	struct known *k;
+	bool is_same;
 	uint32_t i;
 
 	if (!identity)
 		return NULL;
 	for (i = 0; i < PROGRAMS_MAX; i++) {
 		k = &c->known[i];
-		if (k->pid == pid && k->identity == identity &&
-		    (k->program || os_now_ns() < k->until_ns))
+		is_same = k->pid == pid && k->identity == identity;
+		if (is_same && (k->program || os_now_ns() < k->until_ns))
 			return k;
+		if (is_same)
+			rest_ns = 2 * k->rest_ns < RETRY_MAX_NS ? 2 * k->rest_ns : RETRY_MAX_NS;
 		if (k->pid == pid)
 			drop(k);
 	}
@@ -122,6 +126,7 @@ static struct known *known_of(struct clr_memory *c, uint32_t pid)
 		return NULL;
 	k->pid = k->program->pid = pid;
 	k->identity = identity;
+	k->rest_ns = rest_ns;
 	k->program->job = (struct job){.run = run_job, .free = free_program,
 				       .what = "the memory of a .NET program"};
 	job_init(&k->program->job);
@@ -146,7 +151,7 @@ static bool ask(struct clr_memory *c, uint32_t pid, uint64_t address, struct clr
 		return p->named;
 	job_drop(&p->job);
 	k->program = NULL;
-	k->until_ns = os_now_ns() + RETRY_NS;
+	k->until_ns = os_now_ns() + k->rest_ns;
 	return false;
 }
 

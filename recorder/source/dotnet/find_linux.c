@@ -16,8 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCAN_NS NS_PER_SEC
 #define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* of /tmp, where inotify works */
+#define SCAN_NS NS_PER_SEC                   /* where it does not */
+#define TABLE_NS (5 * NS_PER_SEC)            /* for sockets that are elsewhere */
 #define ENTRIES_MAX 65536u                   /* of /tmp, in one scan */
 #define UNIX_MAX_BYTES ((size_t)4 << 20)     /* of /proc/net/unix: some 40,000 sockets */
 #define READS_MAX 64u
@@ -235,7 +236,7 @@ static void begin_search(struct dotnet_find *f, uint64_t now_ns)
 {
 	struct search *s = calloc(1, sizeof(*s));
 
-	f->next_table_ns = now_ns + SCAN_NS;
+	f->next_table_ns = now_ns + TABLE_NS;
 	if (!s)
 		return;
 	s->base.run = run_search;
@@ -258,7 +259,7 @@ uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 		f->next_tmp_ns = 0;
 	/* A search on another thread is for what it may have to wait for. */
 	if (now_ns >= f->next_table_ns && now_ns < f->next_tmp_ns && !find_in_table(NULL))
-		f->next_table_ns = now_ns + SCAN_NS;
+		f->next_table_ns = now_ns + TABLE_NS;
 	if ((now_ns >= f->next_tmp_ns || now_ns >= f->next_table_ns) &&
 	    tmp_scan_is_free(&f->scan, now_ns))
 		begin_search(f, now_ns);
