@@ -77,7 +77,7 @@ static bool read_process(void *ctx, uint32_t pid)
 		return true;                 /* it is of the kernel */
 	snprintf(path, sizeof(path), "%u/cgroup", pid);
 	read_file(path);
-	proc_pid_code(pid, read_mapping, NULL);
+	proc_pid_code(pid, SIZE_MAX, read_mapping, NULL);
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	if (stat.threads > 1)
 		proc_each(path, read_thread, &pid);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAPS_MAX_BYTES ((size_t)4 << 20)
 #define ANSWER_NS (200 * NS_PER_MS)
 #define PATH_BYTES 4096
 
@@ -53,7 +54,7 @@ static void read_maps(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
-	proc_pid_code(r->pid, take_mapping, r);
+	proc_pid_code(r->pid, MAPS_MAX_BYTES, take_mapping, r);
 }
 
 static void free_reading(struct job *job)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define INIT_PID_NS 0xEFFFFFFCu              /* proc_ns.h: PROC_PID_INIT_INO */
-#define MAPS_MAX_BYTES ((size_t)16 << 20)    /* the text of 60,000 mappings is 6 MB */
+#define LINE_BYTES 73u                       /* of maps, before a path */
 #define ANSWER_NS (20 * NS_PER_MS)           /* on a busy machine a thread may begin that late */
 
 bool proc_sees_machine(void)
@@ -90,11 +90,13 @@ static int query_code(int maps, uint64_t address, struct code_query *q, char nam
 	return ioctl(maps, CODE_QUERY, q) ? errno : 0;
 }
 
-bool proc_pid_code(uint32_t pid, bool (*one)(void *ctx, const struct maps_line *l), void *ctx)
+bool proc_pid_code(uint32_t pid, size_t max_bytes,
+		   bool (*one)(void *ctx, const struct maps_line *l), void *ctx)
 {
 	char name[PATH_MAX];
 	struct buf text = {0};
 	struct code_query q;
+	size_t left = max_bytes, bytes;
 	uint64_t at = 0;
 	bool ok = true;
 	int maps, rc;
@@ -103,15 +105,20 @@ bool proc_pid_code(uint32_t pid, bool (*one)(void *ctx, const struct maps_line *
 	maps = open(name, O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return false;
-	for (; (rc = query_code(maps, at, &q, name)) == 0 && ok; at = q.end)
+	for (; (rc = query_code(maps, at, &q, name)) == 0 && ok; at = q.end) {
+		bytes = LINE_BYTES + strlen(name);
+		if (bytes > left)
+			break;
+		left -= bytes;
 		ok = one(ctx, &(struct maps_line){
 				 .start = q.start, .end = q.end, .pgoff = q.pgoff, .ino = q.ino,
 				 .major = q.major, .minor = q.minor, .executable = true,
 				 .path = name});
+	}
 	close(maps);
-	if (at || rc == ENOENT || rc == ESRCH)
+	if (at || !rc || rc == ENOENT || rc == ESRCH)
 		return !ok || rc == ENOENT;
-	ok = proc_pid_load(pid, "maps", MAPS_MAX_BYTES, &text) && text.len &&
+	ok = proc_pid_load(pid, "maps", max_bytes, &text) && text.len &&
 	     maps_each_code(text.data, one, ctx);
 	buf_free(&text);
 	return ok;

@@ -29,10 +29,11 @@ bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf 
  * Call one() for each executable mapping, in the order of addresses, until it returns false; a path
  * is only there for the call, and as /proc/PID/maps has it, or "//toolong" as in the kernel's
  * records. From Linux 6.11 on only these are asked for: half of what the text takes, and its lines
- * need not be read. returns  false when they are not known, or not all
+ * need not be read. max_bytes: of such lines. returns  false when they are not known, or not all
  */
 struct maps_line;
-bool proc_pid_code(uint32_t pid, bool (*one)(void *ctx, const struct maps_line *l), void *ctx);
+bool proc_pid_code(uint32_t pid, size_t max_bytes,
+		   bool (*one)(void *ctx, const struct maps_line *l), void *ctx);
 /* The target of /proc/PID/exe. returns  its length; 0 = not known, and out is "" */
 size_t proc_pid_exe(uint32_t pid, char *out, size_t n);
 /*

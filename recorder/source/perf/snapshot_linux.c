@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#define CODE_MAX_BYTES ((size_t)16 << 20)        /* 60,000 mappings are 6 MB */
 #define CGROUPS_MAX_BYTES ((size_t)65536)
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD */
 
@@ -192,7 +193,7 @@ static bool take_mapping(void *ctx, const struct maps_line *l)
 static void read_maps(struct snapshot *s)
 {
 	s->maps_read = true;
-	s->maps_read &= proc_pid_code(s->pid, take_mapping, s);
+	s->maps_read &= proc_pid_code(s->pid, CODE_MAX_BYTES, take_mapping, s);
 }
 
 static bool read_task(void *ctx, uint32_t tid)

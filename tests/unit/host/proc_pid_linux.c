@@ -109,7 +109,7 @@ TEST(executable_mappings_are_those_of_the_text)
 	unlink(gone);
 	assert_true(proc_pid_load((uint32_t)getpid(), "maps", 1 << 20, &text));
 	assert_true(maps_each_code(text.data, put_line, &wanted));
-	assert_true(proc_pid_code((uint32_t)getpid(), put_line, &have));
+	assert_true(proc_pid_code((uint32_t)getpid(), SIZE_MAX, put_line, &have));
 	assert_string_equal(buf_text(&have), buf_text(&wanted));
 	assert_non_null(strstr(buf_text(&have), "two\nlines\n"));
 	assert_non_null(strstr(buf_text(&have), "gone (deleted)\n"));
@@ -149,7 +149,7 @@ TEST(a_path_that_is_too_long_is_named_as_in_the_records_of_the_kernel)
 	}
 	map_code("deep");
 	assert_int_equal(chdir(here), 0);
-	assert_true(proc_pid_code((uint32_t)getpid(), is_deep, &deep));
+	assert_true(proc_pid_code((uint32_t)getpid(), SIZE_MAX, is_deep, &deep));
 	if (deep.whole) {
 		puts("kernels before 6.11 tell of mappings by the text only");
 		skip();
@@ -168,8 +168,23 @@ TEST(who_has_enough_of_the_mappings_gets_no_more)
 {
 	unsigned n = 0;
 
-	assert_true(proc_pid_code((uint32_t)getpid(), only_one, &n));
+	assert_true(proc_pid_code((uint32_t)getpid(), SIZE_MAX, only_one, &n));
 	assert_int_equal(n, 1);
+}
+
+static bool all(void *ctx, const struct maps_line *l)
+{
+	(void)l;
+	++*(unsigned *)ctx;
+	return true;
+}
+
+TEST(mappings_beyond_the_limit_are_not_told)
+{
+	unsigned n = 0;
+
+	assert_false(proc_pid_code((uint32_t)getpid(), 400, all, &n));
+	assert_in_range(n, 0, 5);            /* none where the text is read, which is longer */
 }
 
 TEST(the_mappings_of_what_has_ended_are_not_known)
@@ -181,9 +196,9 @@ TEST(the_mappings_of_what_has_ended_are_not_known)
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
-	assert_false(proc_pid_code((uint32_t)pid, only_one, &n));
+	assert_false(proc_pid_code((uint32_t)pid, SIZE_MAX, only_one, &n));
 	waitpid(pid, &status, 0);
-	assert_false(proc_pid_code((uint32_t)pid, only_one, &n));
+	assert_false(proc_pid_code((uint32_t)pid, SIZE_MAX, only_one, &n));
 	assert_int_equal(n, 0);
 }
 
@@ -196,6 +211,7 @@ int main(void)
 		cmocka_unit_test(
 			a_path_that_is_too_long_is_named_as_in_the_records_of_the_kernel),
 		cmocka_unit_test(who_has_enough_of_the_mappings_gets_no_more),
+		cmocka_unit_test(mappings_beyond_the_limit_are_not_told),
 		cmocka_unit_test(the_mappings_of_what_has_ended_are_not_known),
 	};
 
