@@ -20,8 +20,10 @@
  * that is mostly nearly empty touches a quarter of its memory. It cannot happen earlier, because
  * until the consumer has looked, only the part before that place can be filled. Once
  * another quarter has been written, what neither holds records nor lies in the first quarter goes
- * back to the system: so does what a burst has touched.
+ * back to the system: so does what a burst has touched. Not more often than each second, or a file
+ * that is read would have each page made anew.
  */
+#define GIVE_BACK_NS NS_PER_SEC
 #define SKIP ((uint64_t)1 << 63)
 #define HEAD_BYTES (2 * sizeof(uint64_t))
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
@@ -36,7 +38,8 @@ struct queue {
 	_Atomic uint64_t rest;               /* the lag + 1; 0 = the producer does not rest */
 	_Atomic uint64_t lost;
 	struct os_cond *wake;                /* NULL = none */
-	size_t written;                      /* producer: since pages were given back */
+	size_t written;                      /* producer: since pages could be given back */
+	uint64_t given_ns;                   /* when they were */
 	uint64_t taken, taken_mark_ns;       /* consumer: of the peeked record: size, watermark */
 };
 
@@ -174,7 +177,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail;
 	size_t at = (size_t)(head & (q->size - 1));
 	size_t need = record_bytes(e), skip;
-	uint64_t header;
+	uint64_t header, now_ns;
 
 	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
 	if (!find_place(q, need, &skip))
@@ -192,7 +195,11 @@ bool queue_offer(struct queue *q, const struct event *e)
 	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	q->written += need;
 	if (q->written > q->size / 4 && head - tail < q->size / 8) {
-		give_back(q, tail, at + need);
+		now_ns = os_now_ns();
+		if (now_ns - q->given_ns > GIVE_BACK_NS) {
+			give_back(q, tail, at + need);
+			q->given_ns = now_ns;
+		}
 		q->written = 0;
 	}
 	atomic_store_explicit(&q->head, head, memory_order_release);

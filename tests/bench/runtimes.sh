@@ -73,7 +73,7 @@ field() { "$RECORDER" status --store store.db --json 2>/dev/null | jq -r "$1" | 
 one()
 {
 	local before after t0 t1 recorder
-	rm -f store.db*
+	rm -rf store.db*
 	"$RECORDER" collect --store store.db --source none --max-cpu-percent 0 \
 		--symbol-cache-mb 0 "$@" 2>log & recorder=$!
 	pids+=("$recorder")
