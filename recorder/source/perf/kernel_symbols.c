@@ -232,7 +232,8 @@ static int take_lines(void *to, const char *text, size_t n)
 
 static void sort_lines(struct reading *r)
 {
-	sort_items(r->items, r->items + r->nitems, r->nitems);
+	if (r->nitems)
+		sort_items(r->items, r->items + r->nitems, r->nitems);
 }
 
 static void add_line(struct kernel_symbols *k, const char *at, const char *end, uint64_t next,
