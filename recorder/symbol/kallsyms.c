@@ -196,13 +196,15 @@ static int sort_entries(struct kallsyms *k)
 	uint32_t n = k->nentries, sorted = 1, rest, i;
 	struct sort_item *items;
 	struct entry *tail;
+	bool has_room;
 
 	while (sorted < n && k->entries[sorted - 1].address <= k->entries[sorted].address)
 		sorted++;
 	rest = n - sorted;
 	items = malloc((2 * (size_t)rest + 1) * sizeof(*items));
 	tail = malloc(((size_t)rest + 1) * sizeof(*tail));
-	if (items && tail) {
+	has_room = items && tail;
+	if (has_room) {
 		for (i = 0; i < rest; i++)
 			items[i] = (struct sort_item){k->entries[sorted + i].address, {i, 0}};
 		sort_items(items, items + rest, rest);
@@ -215,10 +217,9 @@ static int sort_entries(struct kallsyms *k)
 						  : tail[--rest];
 		drop_aliases(k);
 	}
-	i = items && tail;
 	free(items);
 	free(tail);
-	return i ? 0 : ERR_MEMORY;
+	return has_room ? 0 : ERR_MEMORY;
 }
 
 static int finish(struct kallsyms *k, struct err *err)

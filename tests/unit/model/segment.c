@@ -299,15 +299,24 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	*(uint64_t *)ctx += frame->offset;
 }
 
+/* A segment of all kinds of things, and all of it. */
+static struct segment *seal_rich(struct segment_content *all)
+{
+	struct segment *s;
+
+	assert_int_equal(seglab_rich(&lab), 0);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, all, NULL), 0);
+	return s;
+}
+
 TEST(events_are_read_without_samples)
 {
 	struct segment_content all, c;
 	struct segment *s;
 	uint32_t i;
 
-	assert_int_equal(seglab_rich(&lab), 0);
-	s = seglab_seal(&lab);
-	assert_int_equal(segment_decode(s->bytes, s->nbytes, &all, NULL), 0);
+	s = seal_rich(&all);
 	assert_int_equal(segment_decode_events(s->bytes, s->nbytes, &c, NULL), 0);
 	assert_true(segment_sound(&c));
 	assert_true(all.nsamples > 0 && all.nnodes > 0 && all.nfields > 0);
@@ -336,9 +345,7 @@ TEST(times_of_samples_are_read_without_the_rest)
 	struct segment *s;
 	uint32_t i;
 
-	assert_int_equal(seglab_rich(&lab), 0);
-	s = seglab_seal(&lab);
-	assert_int_equal(segment_decode(s->bytes, s->nbytes, &all, NULL), 0);
+	s = seal_rich(&all);
 	assert_int_equal(segment_decode_times(s->bytes, s->nbytes, &c, NULL), 0);
 	assert_true(segment_sound(&c));
 	assert_true(all.nnodes > 0 && all.nevents > 0);
