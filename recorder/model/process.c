@@ -148,18 +148,24 @@ static struct process *process_new(struct processes *p, const struct process_key
 	return process;
 }
 
-struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
-			    uint32_t parent_pid, const char *comm)
+/* Under the lock. */
+static struct process *find_process(struct processes *p, const struct process_key *key)
 {
-	const struct process_key key = {pid, exec, start_ns};
+	uint32_t n = table_find(&p->by_process, process_hash(key), process_same, p, key);
+
+	return n == TABLE_NONE ? NULL : slots_get(&p->process_slots, n);
+}
+
+/* next: of one that was dropped, its next exec number */
+static struct process *add_process(struct processes *p, struct process_key key, uint32_t parent_pid,
+				   const char *comm, bool next)
+{
 	struct process *process;
-	uint32_t number;
 
 	os_mutex_lock(p->lock);
-	number = table_find(&p->by_process, process_hash(&key), process_same, p, &key);
-	if (number != TABLE_NONE)
-		process = slots_get(&p->process_slots, number);
-	else
+	while ((process = find_process(p, &key)) != NULL && next && process->dropped_ns)
+		key.exec++;
+	if (!process)
 		process = process_new(p, &key, parent_pid, comm);
 	if (process)
 		process->dropped_ns = 0;
@@ -167,6 +173,22 @@ struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns
 		p->refused++;
 	os_mutex_unlock(p->lock);
 	return process;
+}
+
+struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
+			    uint32_t parent_pid, const char *comm)
+{
+	const struct process_key key = {pid, exec, start_ns};
+
+	return add_process(p, key, parent_pid, comm, false);
+}
+
+struct process *process_add_next(struct processes *p, uint32_t pid, uint64_t start_ns,
+				 uint32_t exec, uint32_t parent_pid, const char *comm)
+{
+	const struct process_key key = {pid, exec, start_ns};
+
+	return add_process(p, key, parent_pid, comm, true);
 }
 
 /* Removes ".exe", in any case, and no other suffix. */

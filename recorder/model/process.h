@@ -75,6 +75,12 @@ void processes_free(struct processes *p);
 /* Find or add; the source keeps it until process_drop(). NULL at the ceiling or without memory. */
 struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
 			    uint32_t parent_pid, const char *comm);
+/*
+ * The same, but one that its source dropped is not found: the program may be another by now. The
+ * next exec number that is free, or is kept, takes its place; process->exec says which.
+ */
+struct process *process_add_next(struct processes *p, uint32_t pid, uint64_t start_ns,
+				 uint32_t exec, uint32_t parent_pid, const char *comm);
 /* For a process that was added before its short name was known. */
 void process_set_comm(struct process *process, const char *comm);
 void process_set_exe(struct process *process, const char *path);

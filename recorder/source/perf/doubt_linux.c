@@ -42,8 +42,8 @@ void perf_state_doubt(struct perf_state *s, struct perf_process *p)
 	if (p->unnamed || !perf_state_is_doubtful(s, p) || perf_state_pid_comm(s, p->pid))
 		return;
 	fresh = perf_state_clear_maps(s, p) ? NULL
-		: process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
-			      NULL);
+		: process_add_next(s->cfg.processes, p->pid, p->start_ns, p->exec + 1,
+				   p->parent_pid, NULL);
 	if (!fresh)
 		return;
 	perf_names_forget(s->names, p);
@@ -51,7 +51,7 @@ void perf_state_doubt(struct perf_state *s, struct perf_process *p)
 	p->before = p->process;
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
-	p->exec++;
+	p->exec = fresh->exec;
 	p->doubts++;
 	p->exe_known = false;
 	p->unnamed = true;

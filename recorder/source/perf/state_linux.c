@@ -171,12 +171,14 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	parent = perf_state_find(s, parent_pid);
 	p->outside = s->cfg.root_pid && pid != s->cfg.root_pid && (!parent || parent->outside);
 	p->sure_ns = s->now_ns;
-	p->process = process_add(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
+	/* It may have left these tables while it lived. */
+	p->process = process_add_next(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
 	p->maps = p->process ? maps_new() : NULL;
 	if (!p->maps) {
 		remove_process(s, p, start_ns);
 		return NULL;
 	}
+	p->exec = p->process->exec;
 	perf_names_update(s->names, p);
 	return p;
 }
@@ -404,8 +406,8 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	if (!t || perf_state_clear_maps(s, p))
 		return ERR_MEMORY;
 	remove_threads_except(s, p, tid);
-	fresh = process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
-			    comm);
+	fresh = process_add_next(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
+				 comm);
 	if (fresh)
 		thread = thread_add(s->cfg.processes, fresh, tid);
 	if (!thread) {
@@ -419,7 +421,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	p->sure_ns = s->now_ns;
 	process_drop(s->cfg.processes, p->process, s->now_ns);
 	p->process = fresh;
-	p->exec++;
+	p->exec = fresh->exec;
 	p->exe_known = false;
 	p->kernel = false;
 	perf_names_update(s->names, p);

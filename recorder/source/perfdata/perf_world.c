@@ -140,10 +140,13 @@ static struct world_process *add_process(struct perf_world *w, uint32_t pid, uin
 		return NULL;
 	p = slots_get(&w->processes, n);
 	*p = (struct world_process){.number = n, .pid = pid, .start_ns = start_ns};
-	p->process = process_add(w->cfg.processes, pid, start_ns, 0, parent, comm);
+	/* Records of it may come after the one that says it ended. */
+	p->process = process_add_next(w->cfg.processes, pid, start_ns, 0, parent, comm);
 	p->maps = maps_new();
-	if (p->process && p->maps)
+	if (p->process && p->maps) {
+		p->exec = p->process->exec;
 		return p;
+	}
 	remove_process(w, p, start_ns);
 	return NULL;
 }
@@ -515,8 +518,8 @@ static void on_exec(struct perf_world *w, struct world_process *p, const struct 
 {
 	struct maps *maps = maps_new();
 	struct process *fresh = !maps ? NULL
-		: process_add(w->cfg.processes, p->pid, p->start_ns, p->exec + 1,
-			      p->process->parent_pid, r->u.comm.name);
+		: process_add_next(w->cfg.processes, p->pid, p->start_ns, p->exec + 1,
+				   p->process->parent_pid, r->u.comm.name);
 
 	if (!fresh) {
 		maps_free(maps, time_ns);
@@ -526,7 +529,7 @@ static void on_exec(struct perf_world *w, struct world_process *p, const struct 
 	p->maps = maps;
 	process_drop(w->cfg.processes, p->process, time_ns);
 	p->process = fresh;
-	p->exec++;
+	p->exec = fresh->exec;
 	p->exe_known = false;
 	put_event(w, EVENT_PROCESS_START, p, r->tid, time_ns);
 }

@@ -325,6 +325,21 @@ TEST(adding_again_takes_a_drop_back)
 	processes_free(p);
 }
 
+TEST(a_process_that_was_dropped_is_followed_by_its_next_exec)
+{
+	struct processes *p = open_table();
+	struct process *first = process_add(p, 1, 1, 0, 0, "a"), *next;
+
+	assert_ptr_equal(process_add_next(p, 1, 1, 0, 0, "b"), first);
+	process_drop(p, first, 5);
+	next = process_add_next(p, 1, 1, 0, 0, "b");
+	assert_ptr_not_equal(next, first);
+	assert_int_equal(next->exec, 1);
+	assert_string_equal(process_name(next), "b");
+	assert_ptr_equal(process_add_next(p, 1, 1, 0, 0, "c"), next);
+	processes_free(p);
+}
+
 /* 1,000 processes of 3 threads, every other one dropped: 500 go, whatever the table's order. */
 TEST(a_pid_finds_its_newest_process_that_had_started_by_then)
 {
@@ -479,6 +494,7 @@ int main(void)
 		cmocka_unit_test(sweep_spares_a_listed_thread_and_its_process),
 		cmocka_unit_test(sweep_spares_a_process_that_a_request_holds),
 		cmocka_unit_test(adding_again_takes_a_drop_back),
+		cmocka_unit_test(a_process_that_was_dropped_is_followed_by_its_next_exec),
 		cmocka_unit_test(a_pid_finds_its_newest_process_that_had_started_by_then),
 		cmocka_unit_test(sweep_of_half_leaves_the_other_half_findable),
 		cmocka_unit_test(processes_at_their_ceiling_are_refused_and_counted),
