@@ -10,6 +10,7 @@ import java.util.List;
 
 public class Leak {
 	static List<byte[]> kept = new ArrayList<>();
+	static byte[] last;              // without it no array would be made, once it is compiled
 
 	static void leaks() { for (int i = 0; i < 100; i++) kept.add(new byte[1000]); }
 
@@ -17,7 +18,7 @@ public class Leak {
 	{
 		long sum = 0;
 
-		for (int i = 0; i < 2000; i++) sum += new byte[1000].length;
+		for (int i = 0; i < 2000; i++) sum += (last = new byte[1000]).length;
 		return sum;
 	}
 

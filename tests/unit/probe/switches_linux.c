@@ -221,23 +221,34 @@ static bool sleeps_with(uint32_t number)
 	return n >= 10;
 }
 
-/* The program knows the stack with which it sleeps, as number 77. false: none knows any here */
-static bool begin_known(void)
+/* Tell the program the stack with which it slept last, as number 77. returns  it sleeps with it */
+static bool is_known(void)
 {
 	struct switch_stack stack;
 	unsigned samples;
 
-	if (!begin() || !switches_know(probes_switches(probes)))
-		return false;
+	++*mark;                             /* what was told before is another one */
 	ask(50);
 	stack = last_stack(&samples);
-	assert_true(samples > 0 && stack.di == (uint64_t)there[0]);
+	assert_true(samples > 0);
 	stack.number = 77;
 	stack.nwords = 1;
 	stack.words[0].address = (uintptr_t)mark;
 	stack.words[0].value = *mark;
 	switches_tell(probes_switches(probes), answering, &stack);
-	assert_true(sleeps_with(77));
+	return stack.di == (uint64_t)there[0] && sleeps_with(77);
+}
+
+/* false: no program knows any stack here */
+static bool begin_known(void)
+{
+	unsigned samples, tries = 20;
+
+	if (!begin() || !switches_know(probes_switches(probes)))
+		return false;
+	/* Now and then its last sleep is one for the lock of the pipe, not for a byte. */
+	while (!is_known() && --tries);
+	assert_true(tries > 0);
 	last_stack(&samples);
 	assert_int_equal(samples, 0);
 	return true;
@@ -249,7 +260,7 @@ TEST(a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes)
 
 	if (!begin_known())
 		skip();
-	*mark = 2;
+	++*mark;
 	assert_true(sleeps_with(0));
 	last_stack(&samples);
 	assert_true(samples >= 10);
