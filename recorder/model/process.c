@@ -300,14 +300,26 @@ static void set_home(struct process *process, const char *text, size_t n, uint64
 void process_set_home(struct process *process, const char *text, uint64_t read_ns)
 {
 	set_home(process, text, strlen(text), read_ns);
+	atomic_store(&process->home_read_ns, read_ns);
+}
+
+bool process_home_is_known(const struct process *process)
+{
+	uint64_t moved_ns = atomic_load(&process->moved_ns);
+
+	return moved_ns && atomic_load(&process->home_read_ns) > moved_ns;
 }
 
 void process_inherit_home(struct process *process, const struct process *from)
 {
 	const char *text = process_home(from);
 
-	if (!atomic_load(&process->home))
-		set_home(process, text, home_cgroup_bytes(text), 0);
+	if (atomic_load(&process->home))
+		return;
+	set_home(process, text, home_cgroup_bytes(text), 0);
+	process->cgroup = from->cgroup;
+	atomic_store(&process->moved_ns, atomic_load(&from->moved_ns));
+	atomic_store(&process->home_read_ns, atomic_load(&from->home_read_ns));
 }
 
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns)

@@ -51,6 +51,7 @@ struct process {
 	uint64_t cgroup;                     /* the source's, as the next: process_saw_cgroup() */
 	uint32_t ncgroups;
 	_Atomic uint64_t moved_ns;           /* first sample in its group; 0 = unknown */
+	_Atomic uint64_t home_read_ns;       /* process_home_is_known() */
 	uint64_t moved_asked_ns;             /* the engine's: its home was asked for since then */
 	_Atomic bool was_listed;         /* by some segment: further ones need no new room for it */
 	_Atomic uint32_t refs;               /* its threads, and callers of process_ref() */
@@ -94,15 +95,17 @@ void process_set_cmdline(struct process *process, const char *cmdline);
  *
  * process_home()          where it was seen last. Never NULL; "" = unknown, or the root of groups
  * process_home_at()       where it was at a moment of the recorder clock
- * process_inherit_home()  at fork and exec: the control group, not the service
+ * process_home_is_known() it was read since its last move, and the kernel tells of moves
+ * process_inherit_home()  at fork and exec: the control group, not the service. The source's thread
  * process_saw_cgroup()    the number of a sample's control group; 0 = the kernel does not tell. One
  *                         that differs from the last one means a move. The source's thread
  */
 #define PROCESS_MOVES_MAX 16u
 const char *process_home(const struct process *process);
 const char *process_home_at(const struct process *process, uint64_t at_ns);
+bool process_home_is_known(const struct process *process);
 void process_saw_cgroup(struct process *process, uint64_t cgroup, uint64_t time_ns);
-/* read_ns: when it was read; counts where no sample has told of a move since. */
+/* read_ns: when it was read; counts where no sample has told of a move since. "" changes no text. */
 void process_set_home(struct process *process, const char *text, uint64_t read_ns);
 void process_inherit_home(struct process *process, const struct process *from);
 

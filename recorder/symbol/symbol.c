@@ -173,7 +173,7 @@ static bool is_still_there(struct process *process)
 }
 
 /*
- * A home is read anew each time but for its service: at the 3rd, 6th, 12th, 24th... time, and until
+ * A home is read anew each time unless it is known, but for its service: at the 3rd, 6th, 12th, 24th... time, and until
  * it is found, as that takes the list of mappings, which may have many thousands of lines.
  */
 static bool asks_for_service(uint32_t nread, const char *now)
@@ -191,6 +191,8 @@ static void read_home(struct process *process)
 	const uint64_t read_ns = os_now_ns();
 	char service[HOME_PART_BYTES] = "";
 
+	if (process_home_is_known(process) && !asks_for_service(nread, now))
+		return;
 	symbol_cgroup(process->pid, &home);
 	if (asks_for_service(nread, now))
 		symbol_otel_context(process->pid, OTEL_PAYLOAD_MAX, &payload);
@@ -199,7 +201,7 @@ static void read_home(struct process *process)
 		snprintf(service, sizeof(service), "%s", now + home_cgroup_bytes(now) + 1);
 	if (*service)
 		buf_printf(&home, "\n%s", service);
-	if (!home.failed && home.len && is_still_there(process))
+	if (!home.failed && is_still_there(process))
 		process_set_home(process, buf_text(&home), read_ns);
 	buf_free(&payload);
 	buf_free(&home);

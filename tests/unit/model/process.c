@@ -182,6 +182,40 @@ TEST(a_process_that_moved_was_where_it_was)
 	processes_free(p);
 }
 
+TEST(a_home_is_known_once_it_was_read_since_the_last_move)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "app");
+
+	process_set_home(process, "/a", 100);
+	assert_false(process_home_is_known(process));        /* does the kernel tell of moves? */
+	process_saw_cgroup(process, 7, 150);
+	assert_false(process_home_is_known(process));
+	process_set_home(process, "/a", 160);
+	assert_true(process_home_is_known(process));
+	process_saw_cgroup(process, 8, 200);
+	assert_false(process_home_is_known(process));
+	process_set_home(process, "", 210);                  /* at the root of groups */
+	assert_true(process_home_is_known(process));
+	processes_free(p);
+}
+
+TEST(a_childs_home_is_known_until_a_sample_is_of_another_group)
+{
+	struct processes *p = open_table();
+	struct process *parent = process_add(p, 1, 1, 0, 0, "app");
+	struct process *child = process_add(p, 2, 2, 0, 1, "app");
+
+	process_saw_cgroup(parent, 7, 150);
+	process_set_home(parent, "/a", 160);
+	process_inherit_home(child, parent);
+	process_saw_cgroup(child, 7, 170);
+	assert_true(process_home_is_known(child));
+	process_saw_cgroup(child, 8, 180);
+	assert_false(process_home_is_known(child));
+	processes_free(p);
+}
+
 /* Two threads in two groups: not a move at each sample for ever. */
 TEST(moves_to_and_fro_are_bounded)
 {
@@ -486,6 +520,8 @@ int main(void)
 		cmocka_unit_test(process_texts_once_set_are_never_replaced),
 		cmocka_unit_test(a_process_has_the_home_where_it_was_last),
 		cmocka_unit_test(a_process_that_moved_was_where_it_was),
+		cmocka_unit_test(a_home_is_known_once_it_was_read_since_the_last_move),
+		cmocka_unit_test(a_childs_home_is_known_until_a_sample_is_of_another_group),
 		cmocka_unit_test(moves_to_and_fro_are_bounded),
 		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
 		cmocka_unit_test(thread_is_its_process_and_tid),
