@@ -36,7 +36,6 @@ total() { tr -d '\r' <"$1.err" | awk '/^Total events seen: / { n = $4 } END { pr
 # The records take 13 s; there is no other summary than the one at the end.
 top cpu 0 20 1 --cpu-sample-msec 1 --max-cpu-percent 0 -T 2 &
 top triggered 264 20 1 -e clr:gc:gc/triggered -T 1 &
-wait
 top disk 1000 20 1 -e kernel:diskioinit &
 top start 0 20 1 -e clr:gc:gc/start -f &
 wait
