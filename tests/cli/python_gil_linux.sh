@@ -23,7 +23,7 @@ sums()
 try()
 {
 	local version=$1 python=$2 how=$3 held=$4 name=gil$1$3
-	local holder waiter waited gil ready known good tries
+	local holder waiter waited gil ready known good lost tries
 	# A holder that waits for a CPU is in no function, and a busy machine has many that wait.
 	for tries in 1 2 3; do
 		rm -rf "$name.db"*
@@ -33,9 +33,10 @@ try()
 			2>>"$name.log"
 		read -r holder waiter waited < <(grep -E '^[0-9]+ [0-9]+ [0-9.]+$' "$name.out")
 		read -r gil ready known good < <(sums "$name" "${waiter:-x}" "${holder:-x}" "$held")
-		[ "${good%.*}" -lt 80 ] || break
+		lost=$("$RECORDER" show 1 --store "$name.db" | grep '^Lost ' | grep -v ' nothing$')
+		[ ! "$lost" ] && [ "${good%.*}" -lt 80 ] || break
 	done
-	if ! "$RECORDER" show 1 --store "$name.db" | grep -q '^Lost  *nothing'; then
+	if [ "$lost" ]; then
 		echo "skip Python $version, $how: this machine is so busy that switches were lost"
 		return
 	fi

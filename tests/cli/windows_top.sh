@@ -151,11 +151,13 @@ if ! command -v tmux >/dev/null; then
 	echo "skip the_screen_shows_processes: no tmux"
 	exit 0
 fi
-mux() { tmux -S "$TMP/mux" -f /dev/null "$@"; }
+terminals=0                              # the old server may live for a moment
+mux() { tmux -S "$TMP/mux$terminals" -f /dev/null "$@"; }
 shows() { tr -d '\r\n' <screen.raw | grep -qaF -e "$1"; }
 export STANDIN_LOG=screen.log STANDIN_RECORDS=live.rec
 start() # COLUMNS ROWS
 {
+	terminals=$((terminals + 1))
 	rm -f ended screen.raw
 	mux new-session -d -x "$1" -y "$2" "cd '$TMP'
 		$WINE_RUN '$RECORDER_EXE' top --store screen.db 2>screen.err
