@@ -268,9 +268,13 @@ static void drain_part(struct part *p)
 
 	while ((e = queue_peek(cfg.queue)) != NULL) {
 		look_at_order(e, &p->order);
-		/* A busy machine holds samplers back; that has nothing to do with the rates. */
+		/*
+		 * A busy machine holds samplers back, and its Python programs may be unread; that
+		 * has nothing to do with the rates.
+		 */
 		p->lost += e->kind == EVENT_LOST &&
-			   loss_kind_from_text(e->name) != LOSS_THROTTLED;
+			   loss_kind_from_text(e->name) != LOSS_THROTTLED &&
+			   loss_counts(loss_kind_from_text(e->name));
 		if (e->kind == EVENT_RATE) {
 			p->rates++;
 			p->period_ns = e->value;
