@@ -28,9 +28,10 @@ record()
 	wait_for 20 grep -q recording "$name.log"
 }
 
-# NAME.truth has what the program $java counted, NAME.seen what was recorded in $store: "COUNT TYPE: MESSAGE". The
-# JVM makes some of its own as it starts. An exception without a message is written alike in both;
-# one that notes no stack is in neither; nor are the JVM's own errors where it has no symbols.
+# NAME.truth has what the program $java counted, NAME.seen what was recorded in $store: "COUNT TYPE:
+# MESSAGE". The JVM makes some of its own as it starts. An exception without a message is written
+# alike in both; one that notes no stack is in neither; nor are the JVM's own errors where it has no
+# symbols.
 list_exceptions()
 {
 	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -vE "Quiet$unseen" >"$1.thrown"

@@ -376,6 +376,7 @@ TEST(process_is_found_by_each_of_its_names)
 {
 	struct listed_names listed = {"", ""};
 	struct proc_counter counter;
+	unsigned tries = 1000;
 	struct fixture f;
 
 	put_link(4, "/bin/sh", "/bin/dash", "sh /srv/run.sh");
@@ -384,8 +385,10 @@ TEST(process_is_found_by_each_of_its_names)
 	put_link(7, "/usr/bin/python3", "/usr/bin/python3.11",
 		 "python3 -u /srv/manage.py runserver");
 	put_link(8, "/bin/sleep", "/bin/busybox", "sleep 9");
-	start(&f);
-	assert_true(comes_to(&f, "Process:ID Process:dash", 6));      /* its argv[0] */
+	/* Processes whose arguments come late have other names, and thereby numbers, until then. */
+	for (start(&f); level(&f, "Process:ID Process:dash") != 6 && --tries; start(&f))
+		proc_reader_close(f.reader);
+	assert_true(tries > 0);                      /* its argv[0] */
 	assert_true(comes_to(&f, "Process:ID Process:sh", 4));
 	assert_true(comes_to(&f, "Process:ID Process:SH#1", 5));
 	assert_true(comes_to(&f, "Process:ID Process:run.sh", 4));
