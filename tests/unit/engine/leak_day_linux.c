@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "tests/support/test.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,6 +101,7 @@ static bool record_a_day(void)
 	double seventy, thirty;
 	struct rig r;
 
+	malloc_trim(0);                      /* room of the day before could hide a leak */
 	rig_open(&r, "leak.db", 0);
 	r.cfg.ring_bytes = RING_BYTES;
 	r.cfg.live = true;
@@ -130,7 +132,7 @@ static bool record_a_day(void)
 	incident_free(&in);
 	check_history(&r);
 	remove_store(r.path);
-	return FREED_STAYS || c.after_noon < c.by_noon * 1.1 + 2;
+	return FREED_STAYS || c.after_noon < c.by_noon + 4;
 }
 
 /* What waits for the disk on a busy machine is memory, too, but not on each of four days. */
