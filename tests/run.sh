@@ -216,6 +216,7 @@ several()
 
 if [ "${1:-}" = --one ]; then
 	[ ! -e "$WORK/stop" ] || exit 255            # ends xargs
+	[ "${RUN:-}" ] || mkdir "$WORK/begun.${2//\//.}" 2>/dev/null || exit 0
 	run_one "$2"
 	exit 0
 fi
@@ -265,12 +266,12 @@ fi
 exec 7>>"$TOP/build/quiet.lock"
 flock -s 7
 # Live scripts wait for half of their time: beside two of them runs a third program, in what they
-# leave, and then a script that records nothing.
+# leave, and then a script that records nothing: one of those that have not begun.
 jobs=${JOBS:-2}
 rest() { several "$1" nice -n 5 -- "${programs[@]}"; several "$1" -- "${scripts[@]}"; } # COUNT
 if [ ${#live[@]} -gt 1 ]; then
 	rest 1 & third=$!
-	several "$jobs" -- "${live[@]}"
+	several "$jobs" -- "${live[@]}" "${scripts[@]}"
 	wait $third
 	third=
 else
