@@ -47,7 +47,7 @@ stacks_of()
 	shift 2
 	"$home/bin/java" "$@" -cp . JavaWork 20 >"$name.out" 2>&1 & java=$!
 	sleep 1
-	record "$name" 3 --freq 499
+	record "$name" 4 --freq 499
 	wait $collect
 	kill $java
 	wait $java 2>/dev/null
