@@ -22,9 +22,9 @@
 # limit is 240 s; a script sets another by a line "# time limit: SECONDS". From outside: BUILD (for
 # RECORDER), TIME_LIMIT, JOBS.
 #
-# Two run at a time, and a third program beside two scripts. A script with a line "# alone: WHY" has
-# the machine to itself, and so has one of a sanitized recorder: it holds build/quiet.lock, which
-# all that may run beside others share (other programs, make check-bare).
+# Two run at a time, and beside two live scripts a third program or script. A script with a line
+# "# alone: WHY" has the machine to itself, and so has one of a sanitized recorder: it holds
+# build/quiet.lock, which all that may run beside others share (other programs, make check-bare).
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
 # perf/live_linux; tests/cli/windows_X.sh and stopped/X_windows.exe stop and sample threads. Other
@@ -216,6 +216,7 @@ several()
 
 if [ "${1:-}" = --one ]; then
 	[ ! -e "$WORK/stop" ] || exit 255            # ends xargs
+	[ "${RUN:-}" ] || mkdir "$WORK/begun.${2//\//.}" 2>/dev/null || exit 0
 	run_one "$2"
 	exit 0
 fi
@@ -238,15 +239,17 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 : >"$WORK/totals"
-scripts=() programs=() alone=()
+live=() programs=() scripts=() alone=()
 for program in "$@"; do
 	case $program in
 	*.sh) if [[ $BUILD =~ /[at]san$ ]] || grep -q '^# alone: ' "$program"; then
 		alone+=("$program")
+	elif [[ $program = *_linux.sh ]]; then
+		live+=("$program")
 	else
 		scripts+=("$program")
 	fi ;;
-	*/live_linux) scripts+=("$program") ;;
+	*/live_linux) live+=("$program") ;;
 	*) programs+=("$program") ;;
 	esac
 	case $program in
@@ -262,15 +265,18 @@ fi
 
 exec 7>>"$TOP/build/quiet.lock"
 flock -s 7
-# Scripts wait for half of their time: beside them runs a third, in what they leave.
+# Live scripts wait for half of their time: beside two of them runs a third program, in what they
+# leave, and then a script that records nothing: one of those that have not begun.
 jobs=${JOBS:-2}
-if [ ${#scripts[@]} -gt 0 ] && [ ${#programs[@]} -gt 0 ]; then
-	several 1 nice -n 5 -- "${programs[@]}" & third=$!
-	several "$jobs" -- "${scripts[@]}"
+rest() { several "$1" nice -n 5 -- "${programs[@]}"; several "$1" -- "${scripts[@]}"; } # COUNT
+if [ ${#live[@]} -gt 1 ]; then
+	rest 1 & third=$!
+	several "$jobs" -- "${live[@]}" "${scripts[@]}"
 	wait $third
 	third=
 else
-	several "$jobs" -- "${scripts[@]}" "${programs[@]}"
+	several "$jobs" -- "${live[@]}"
+	rest "$jobs"
 fi
 flock -u 7
 [ ${#alone[@]} = 0 ] && [ ! -e "$WORK/again.1" ] || flock -x 7

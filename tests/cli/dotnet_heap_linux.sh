@@ -62,7 +62,7 @@ record()
 	"$RECORDER" collect --store "$run.db" --history-mb 0 --max-cpu-percent 0 \
 		--max-collect-sec 120 "$@" 2>"$run.log" & collect=$!
 	wait_for 60 grep -q recording "$run.log"
-	wait_for 60 listened $program
+	wait_for 60 dotnet_tells $program
 	touch go
 	wait_for 60 grep -q . "$run.out"
 	rm -f go
@@ -71,11 +71,7 @@ record()
 	kill -INT $collect
 	wait $collect
 }
-left() { [ "$(sockets "$1")" = 0 ]; }
-# By two sessions beside the program's own socket, of its code and of its events, when the one that
-# asks for what is there already has come and gone.
-sockets() { grep -c "dotnet-diagnostic-$1-" /proc/net/unix; }
-listened() { [ "$(sockets "$1")" = 3 ] && sleep 1 && [ "$(sockets "$1")" = 3 ]; }
+left() { [ "$(dotnet_sockets "$1")" = 0 ]; }
 
 record heap --dotnet-heap
 read -r kept all <heap.out

@@ -107,6 +107,31 @@ check report_tells_the_rate_and_lifetime_of_each jq -se 'map(select(
 	.[0].mb_s > 1 and .[0].freed_mb == .[0].mb and .[0].life_ms < 100' \
 	<("$RECORDER" report --store one.db --memory --json 2>/dev/null)
 
+# --heap-next: in a /etc and a /run of its own, so that no other program of this machine loads it.
+# It goes on beside what follows.
+cat >next.sh <<'END'
+mkdir etc && cp -a /etc/. etc && mount --bind etc /etc && mount -t tmpfs none /run || exit 77
+cp heap meant
+cp heap unmeant
+: >next.log
+"$RECORDER" collect --heap-next meant --heap-kb 64 --store next.db --history-mb 0 \
+	--max-collect-sec 12 >next.log 2>&1 & recorder=$!
+while kill -0 $recorder && ! grep -q 'recording this machine' next.log; do sleep 0.1; done
+cp /etc/ld.so.preload during
+# They are there until it ends: of a process that has ended long before, nothing is in use.
+sleep 15 | ./meant 400000 >/dev/null &
+sleep 15 | ./unmeant 400000 >/dev/null &
+wait $recorder
+[ -e /etc/ld.so.preload ] && touch left
+"$RECORDER" collect --heap-next meant --store killed.db --history-mb 0 >next.log 2>&1 & recorder=$!
+while kill -0 $recorder && ! [ -e /etc/ld.so.preload ]; do sleep 0.1; done
+kill -9 $recorder
+for i in $(seq 100); do [ -e /etc/ld.so.preload ] || exit 0; sleep 0.1; done
+touch left_after_kill
+END
+export RECORDER
+unshare -m bash next.sh & next=$!
+
 # Frees that are mistakes, with both stacks. The C library ends the program, as without the library.
 mistakes()
 {
@@ -134,43 +159,6 @@ END
 gcc -O0 -w -o calloc calloc.c
 check calloc_sees_an_overflow test "$(LD_PRELOAD=$LIBRARY ./calloc)" = none
 
-# --heap-next: in a /etc and a /run of its own, so that no other program of this machine loads it.
-cat >next.sh <<'END'
-mkdir etc && cp -a /etc/. etc && mount --bind etc /etc && mount -t tmpfs none /run || exit 77
-cp heap meant
-cp heap unmeant
-: >log
-"$RECORDER" collect --heap-next meant --heap-kb 64 --store next.db --history-mb 0 \
-	--max-collect-sec 12 >log 2>&1 & recorder=$!
-while kill -0 $recorder && ! grep -q 'recording this machine' log; do sleep 0.1; done
-cp /etc/ld.so.preload during
-# They are there until it ends: of a process that has ended long before, nothing is in use.
-sleep 15 | ./meant 400000 >/dev/null &
-sleep 15 | ./unmeant 400000 >/dev/null &
-wait $recorder
-[ -e /etc/ld.so.preload ] && touch left
-"$RECORDER" collect --heap-next meant --store killed.db --history-mb 0 >log 2>&1 & recorder=$!
-while kill -0 $recorder && ! [ -e /etc/ld.so.preload ]; do sleep 0.1; done
-kill -9 $recorder
-for i in $(seq 100); do [ -e /etc/ld.so.preload ] || exit 0; sleep 0.1; done
-touch left_after_kill
-END
-export RECORDER
-unshare -m bash next.sh
-if [ $? = 77 ]; then
-	echo "skip heap_linux: --heap-next needs a mount namespace"
-else
-	store=next.db
-	check next_programs_of_that_name_are_sampled jq -ne "$(bytes keep_some) > 1000000"
-	# Another test of this machine may use the library meanwhile.
-	check others_are_not jq -se 'map(select(.row == "memory" and .heap_allocated_mb > 0)) |
-		map(.process) | any(startswith("meant ")) and all(startswith("unmeant ") | not)' \
-		<("$RECORDER" report --store next.db --memory --json 2>/dev/null)
-	check the_line_was_there grep -q 'meant@65536/librecorder-heap.so' during
-	check the_line_goes_at_the_end test ! -e left
-	check the_line_goes_after_a_kill test ! -e left_after_kill
-fi
-
 # A process that runs without the library.
 cp heap without
 sleep 30 | timeout 30 ./without 1000 >/dev/null &
@@ -188,6 +176,21 @@ check they_have_the_stacks_of_malloc grep -q 'allocates!' \
 	<("$RECORDER" report --store forced.db --metric event --by-name 2>/dev/null)
 check not_of_a_process_that_is_not_there expect_exit 3 \
 	"$RECORDER" run --heap --store x.db -p 4194304
+
+wait $next
+if [ $? = 77 ]; then
+	echo "skip heap_linux: --heap-next needs a mount namespace"
+else
+	store=next.db
+	check next_programs_of_that_name_are_sampled jq -ne "$(bytes keep_some) > 1000000"
+	# Another test of this machine may use the library meanwhile.
+	check others_are_not jq -se 'map(select(.row == "memory" and .heap_allocated_mb > 0)) |
+		map(.process) | any(startswith("meant ")) and all(startswith("unmeant ") | not)' \
+		<("$RECORDER" report --store next.db --memory --json 2>/dev/null)
+	check the_line_was_there grep -q 'meant@65536/librecorder-heap.so' during
+	check the_line_goes_at_the_end test ! -e left
+	check the_line_goes_after_a_kill test ! -e left_after_kill
+fi
 
 # Who asked the system for memory: what comes and goes is in vm, and not in vm-net.
 gcc -O2 -D_GNU_SOURCE -pthread -o grow "$TOP/tests/programs/grow_linux.c" || exit 1

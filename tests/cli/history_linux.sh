@@ -1,11 +1,11 @@
 #!/bin/bash
-# The history on disk: kill -9 at random moments, 3 times (more: history_kill_linux.sh). Every file
+# The history on disk: kill -9 at random moments, twice (more: history_kill_linux.sh). Every file
 # opens and is sound, what was brought to the disk is there, and the next command makes an incident
 # of the end.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-rounds=${ROUNDS:-3}
+rounds=${ROUNDS:-2}
 sync=1                                   # --history-sync-sec: seconds that a kill may cost
 RANDOM=${SEED:-20261121}
 "$BUILD/programs/burn" $((60 + rounds * 8)) >/dev/null & burn=$!

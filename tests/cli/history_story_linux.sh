@@ -4,47 +4,14 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-trap 'kill $hungry $recorder 2>/dev/null' EXIT
+trap 'kill $hungry $recorder $hours 2>/dev/null' EXIT
 cp "$BUILD/programs/burn" hungry
-hungry= recorder=
+hungry= recorder= hours=
 record=("$RECORDER" collect --store n.db --history-sync-sec 1 --max-cpu-percent 0)
 
-# The hours before, in half a minute.
-"${record[@]}" --max-collect-sec 32 2>before.log
-rm -f n.db.ctl
-"${record[@]}" 2>log & recorder=$!
-wait_for 20 test -S n.db.ctl
-for _ in 1 2; do                         # the largest change, whatever else runs here
-	nice -n -10 ./hungry 60 >/dev/null & hungry+=" $!"
-done
-began=$(date -u +%s)
-sleep 9
-kill -KILL $recorder
-wait $recorder 2>/dev/null
-kill $hungry
-"${record[@]}" --max-collect-sec 2 2>>log
-
-death=$("$RECORDER" list --store n.db --json |
-	jq -r 'select(.trigger == "recorder-ended") | "\(.id) \(.time_utc)"')
-id=${death% *}
-check the_list_has_the_death test -n "$death"
-check it_ends_within_seconds_of_the_kill bash -c "
-	at=\$(date -d '${death#* }' +%s)
-	[ \$((at - $began)) -ge 4 ] && [ \$((at - $began)) -le 20 ]"
-minute=$(date -u -d "@$began" +%H:%M)
-"$RECORDER" show "$id" --store n.db >shown 2>err
-check show_says_first_what_changed_and_since_when bash -c '
-	sed -n 2,4p shown | grep -E "since ('"$minute"'|'"$(date -u -d "@$((began - 9))" +%H:%M)"\
-').*hungry took .* of a CPU, which was 0.0 .* just before, in [2-6] earlier windows"'
-check it_names_the_function grep -qE '^ .*hungry!burn' shown
-expect it_says_how_the_recorder_ended 0 'ended without saying so: why is unknown' \
-	show "$id" --store n.db
-"$RECORDER" export "$id" --store n.db -o night.html 2>>err
-check the_page_says_it_before_anything_else bash -c '
-	sed "/<body/,/hungry took/!d" night.html | grep -c "<h2\|<canvas\|<table" | grep -qx 0'
-check the_page_says_since_when grep -q 'class="changed">since .* hungry took' night.html
-expect another_window_is_compared_the_same_way 0 'hungry' \
-	diff --incident "$id" --store n.db --against 'before*3'
+# The hours before the night, in half a minute or more, meanwhile the rest of this script.
+SECONDS=0
+"${record[@]}" 2>before.log & hours=$!
 
 # ---- an alert that comes 20 minutes late ---------------------------------------------------------
 
@@ -129,3 +96,43 @@ check a_window_that_is_not_whole_is_judged_where_it_was_recorded bash -c '
 rm -f week.db week.db.lock week.db.reserve week.db-*
 expect a_window_is_kept_where_no_store_is_yet 0 'is stored' snapshot --store week.db \
 	--from "@$since" --to "@$((since + 60))"
+
+# ---- a night -------------------------------------------------------------------------------------
+
+wait_for 60 eval '[ $SECONDS -ge 33 ]'
+kill -INT $hours
+wait $hours
+rm -f n.db.ctl
+"${record[@]}" 2>log & recorder=$!
+wait_for 20 test -S n.db.ctl
+for _ in 1 2; do                         # the largest change, whatever else runs here
+	nice -n -10 ./hungry 60 >/dev/null & hungry+=" $!"
+done
+began=$(date -u +%s)
+sleep 9
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+kill $hungry
+"${record[@]}" --max-collect-sec 2 2>>log
+
+death=$("$RECORDER" list --store n.db --json |
+	jq -r 'select(.trigger == "recorder-ended") | "\(.id) \(.time_utc)"')
+id=${death% *}
+check the_list_has_the_death test -n "$death"
+check it_ends_within_seconds_of_the_kill bash -c "
+	at=\$(date -d '${death#* }' +%s)
+	[ \$((at - $began)) -ge 4 ] && [ \$((at - $began)) -le 20 ]"
+minute=$(date -u -d "@$began" +%H:%M)
+"$RECORDER" show "$id" --store n.db >shown 2>err
+check show_says_first_what_changed_and_since_when bash -c '
+	sed -n 2,4p shown | grep -E "since ('"$minute"'|'"$(date -u -d "@$((began - 9))" +%H:%M)"\
+').*hungry took .* of a CPU, which was 0.0 .* just before, in [2-6] earlier windows"'
+check it_names_the_function grep -qE '^ .*hungry!burn' shown
+expect it_says_how_the_recorder_ended 0 'ended without saying so: why is unknown' \
+	show "$id" --store n.db
+"$RECORDER" export "$id" --store n.db -o night.html 2>>err
+check the_page_says_it_before_anything_else bash -c '
+	sed "/<body/,/hungry took/!d" night.html | grep -c "<h2\|<canvas\|<table" | grep -qx 0'
+check the_page_says_since_when grep -q 'class="changed">since .* hungry took' night.html
+expect another_window_is_compared_the_same_way 0 'hungry' \
+	diff --incident "$id" --store n.db --against 'before*3'

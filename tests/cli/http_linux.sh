@@ -41,13 +41,98 @@ refused cert_and_key_go_together 2 "go together" --http 127.0.0.1:$port --http-c
 refused no_socket_was_passed 2 "passed no socket" --http fd
 expect check_says_what_is_wrong 2 "^http +wrong " check --http localhost --store r.db
 
+# ---- recorders of other kinds, beside what follows: in a directory and at a port of their own ----
+
+others()
+{
+	local recorder
+	trap 'kill $recorder 2>/dev/null' EXIT
+
+# ---- a Unix socket -------------------------------------------------------------------------------
+
+	expect a_textfile_ends_in_prom 2 "end in .prom" check --store u.db --textfile u.txt
+	"$RECORDER" collect --store u.db --log-file u.log --http "unix:$TMP/u.sock" \
+		--textfile u.prom --delay-after-trigger-sec 0 &
+	recorder=$!
+	wait_for 20 grep -q 'recording this machine' u.log
+	check a_textfile_is_written wait_for 20 grep -q '^recorder_recording 1' u.prom
+	check and_everybody_reads_it [ "$(stat -c %a u.prom)" = 644 ]
+	check the_own_user_is_let_in sh -c \
+		'curl -s --unix-socket u.sock http://x/status | grep -q "\"state\":\"recording\""'
+	check a_unix_socket_is_closed_to_others [ "$(stat -c %a u.sock)" = 660 ]
+	kill -INT $recorder
+	wait $recorder
+	check and_it_goes_with_the_recorder [ ! -e u.sock ]
+	check so_does_the_textfile [ ! -e u.prom ]
+
+# ---- TLS -----------------------------------------------------------------------------------------
+
+	if command -v openssl >/dev/null; then
+		(umask 077 && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem \
+			-out cert.pem -days 2 -subj /CN=localhost \
+			-addext 'subjectAltName=DNS:localhost' 2>/dev/null &&
+			openssl genrsa -out other.pem 2048 2>/dev/null)
+		sed '3s/[A-Z]/0/g' cert.pem >broken.pem
+		refused a_broken_certificate 2 "broken.pem with --http-key key.pem: " --http \
+			127.0.0.1:$port --http-token token --http-cert broken.pem --http-key key.pem
+		refused the_key_of_another_certificate 2 "other.pem: .*key.*match" --http \
+			127.0.0.1:$port --http-token token --http-cert cert.pem --http-key other.pem
+		"$RECORDER" collect --store s.db --log-file s.log --http 127.0.0.1:$port \
+			--http-token token --http-cert cert.pem --http-key key.pem &
+		recorder=$!
+		wait_for 20 grep -q 'recording this machine' s.log
+		check it_speaks_tls sh -c "curl -s --cacert cert.pem -u x:$(cat token) \
+			https://localhost:$port/status \
+			--connect-to localhost:$port:127.0.0.1:$port | grep -q recording"
+		check and_nothing_else sh -c "! curl -s -m 5 $url/healthz"
+		kill -INT $recorder
+		wait $recorder
+	else
+		echo "skip it_speaks_tls: no openssl here"
+	fi
+
+# ---- a socket that systemd has opened: its first client is why the recorder starts -------------
+
+	if command -v systemd-socket-activate >/dev/null; then
+		systemd-socket-activate -l 127.0.0.1:$port "$RECORDER" collect --store fd.db \
+			--http fd --history-mb 0 --max-cpu-percent 0 >fd.log 2>&1 & recorder=$!
+		wait_for 20 grep -q Listening fd.log
+		check the_first_client_waits_until_it_records sh -c \
+			"curl -s -m 60 $url/healthz | grep -qE '^(ok|degraded)'"
+		# Clients whose requests came in time are not slow when the machine is.
+		cat >late.py <<'END'
+import os, signal, socket, sys, time
+recorder = int(sys.argv[2])
+all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for i in range(30)]
+time.sleep(1)
+os.kill(recorder, signal.SIGSTOP)
+for s in all:
+    s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+time.sleep(11)
+os.kill(recorder, signal.SIGCONT)
+print(sum(s.makefile("rb").readline().startswith(b"HTTP/1.1 ") for s in all))
+END
+		check a_slow_machine_is_not_a_slow_client \
+			[ "$(timeout 60 python3 late.py $port $recorder 2>&1 | tail -n 1)" = 30 ]
+		kill -INT $recorder
+		wait $recorder
+	else
+		echo "skip the_first_client_waits_until_it_records: no systemd-socket-activate here"
+	fi
+}
+
+mkdir others
+cp token others
+(cd others && TMP=$TMP/others && port=$((port + 1)) && url=http://127.0.0.1:$port && others) \
+	>others.out 2>&1 & others=$!
+
 # ---- a recorder ----------------------------------------------------------------------------------
 
 "$RECORDER" collect --store r.db --log-file r.log --http 127.0.0.1:$port --http-token token \
 	--delay-after-trigger-sec 1 --max-cpu-percent 0 --collect-multiple 1000 \
 	--stop-on-perf-counter 'Memory:Available MBytes:<1' &
 recorder=$!
-trap 'kill $recorder 2>/dev/null' EXIT
+trap 'kill $recorder $others 2>/dev/null' EXIT
 if ! wait_for 20 grep -q 'recording this machine' r.log; then
 	echo "not ok it_records: $(tail -n 3 r.log)"
 	exit 1
@@ -299,73 +384,5 @@ kill -INT $recorder
 wait $recorder
 check it_ends_well [ $? = 0 ]
 
-# ---- a Unix socket -------------------------------------------------------------------------------
-
-expect a_textfile_ends_in_prom 2 "end in .prom" check --store u.db --textfile u.txt
-"$RECORDER" collect --store u.db --log-file u.log --http "unix:$TMP/u.sock" \
-	--textfile u.prom --delay-after-trigger-sec 0 &
-recorder=$!
-wait_for 20 grep -q 'recording this machine' u.log
-check a_textfile_is_written wait_for 20 grep -q '^recorder_recording 1' u.prom
-check and_everybody_reads_it [ "$(stat -c %a u.prom)" = 644 ]
-check the_own_user_is_let_in sh -c \
-	'curl -s --unix-socket u.sock http://x/status | grep -q "\"state\":\"recording\""'
-check a_unix_socket_is_closed_to_others [ "$(stat -c %a u.sock)" = 660 ]
-kill -INT $recorder
-wait $recorder
-check and_it_goes_with_the_recorder [ ! -e u.sock ]
-check so_does_the_textfile [ ! -e u.prom ]
-
-# ---- TLS -----------------------------------------------------------------------------------------
-
-if command -v openssl >/dev/null; then
-	(umask 077 && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
-		-days 2 -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' 2>/dev/null &&
-		openssl genrsa -out other.pem 2048 2>/dev/null)
-	sed '3s/[A-Z]/0/g' cert.pem >broken.pem
-	refused a_broken_certificate 2 "broken.pem with --http-key key.pem: " --http \
-		127.0.0.1:$port --http-token token --http-cert broken.pem --http-key key.pem
-	refused the_key_of_another_certificate 2 "other.pem: .*key.*match" --http \
-		127.0.0.1:$port --http-token token --http-cert cert.pem --http-key other.pem
-	"$RECORDER" collect --store s.db --log-file s.log --http 127.0.0.1:$port \
-		--http-token token --http-cert cert.pem --http-key key.pem &
-	recorder=$!
-	wait_for 20 grep -q 'recording this machine' s.log
-	check it_speaks_tls sh -c "curl -s --cacert cert.pem -u x:$(cat token) \
-		https://localhost:$port/status --connect-to localhost:$port:127.0.0.1:$port |
-		grep -q recording"
-	check and_nothing_else sh -c "! curl -s -m 5 $url/healthz"
-	kill -INT $recorder
-	wait $recorder
-else
-	echo "skip it_speaks_tls: no openssl here"
-fi
-
-# ---- a socket that systemd has opened: its first client is why the recorder starts -------------
-
-if command -v systemd-socket-activate >/dev/null; then
-	systemd-socket-activate -l 127.0.0.1:$port "$RECORDER" collect --store fd.db --http fd \
-		--history-mb 0 --max-cpu-percent 0 >fd.log 2>&1 & recorder=$!
-	wait_for 20 grep -q Listening fd.log
-	check the_first_client_waits_until_it_records sh -c \
-		"curl -s -m 60 $url/healthz | grep -qE '^(ok|degraded)'"
-	# Clients whose requests came in time are not slow when the machine is.
-	cat >late.py <<'END'
-import os, signal, socket, sys, time
-recorder = int(sys.argv[2])
-all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for i in range(30)]
-time.sleep(1)
-os.kill(recorder, signal.SIGSTOP)
-for s in all:
-    s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-time.sleep(11)
-os.kill(recorder, signal.SIGCONT)
-print(sum(s.makefile("rb").readline().startswith(b"HTTP/1.1 ") for s in all))
-END
-	check a_slow_machine_is_not_a_slow_client \
-		[ "$(timeout 60 python3 late.py $port $recorder 2>&1 | tail -n 1)" = 30 ]
-	kill -INT $recorder
-	wait $recorder
-else
-	echo "skip the_first_client_waits_until_it_records: no systemd-socket-activate here"
-fi
+wait $others
+cat others.out

@@ -23,18 +23,19 @@ record()
 {
 	local name=$1
 	shift
-	"$RECORDER" collect --store "$name.db" --max-collect-sec 60 --max-cpu-percent 0 "$@" \
+	"$RECORDER" collect --store "$name.db" --max-collect-sec 120 --max-cpu-percent 0 "$@" \
 		2>"$name.log" & collect=$!
 	wait_for 20 grep -q recording "$name.log"
 }
 
-# NAME.truth has what the program counted, NAME.seen what was recorded: "COUNT TYPE: MESSAGE". The
-# JVM makes some of its own as it starts. An exception without a message is written alike in both;
-# one that notes no stack is in neither; nor are the JVM's own errors where it has no symbols.
+# NAME.truth has what the program $java counted, NAME.seen what was recorded in $store: "COUNT TYPE:
+# MESSAGE". The JVM makes some of its own as it starts. An exception without a message is written
+# alike in both; one that notes no stack is in neither; nor are the JVM's own errors where it has no
+# symbols.
 list_exceptions()
 {
 	sed -n 's/: null$/: /; s/^[0-9]* //p' "$1.truth" | grep -vE "Quiet$unseen" >"$1.thrown"
-	"$RECORDER" export --store "$1.db" 1 --format jsonl 2>>"$1.log" |
+	"$RECORDER" export --store "$store.db" 1 --format jsonl 2>>"$store.log" |
 		jq -r --argjson pid $java '
 		select(.type == "event" and .provider == "Java" and .name == "Exception/Start"
 			and .pid == $pid) |
@@ -75,7 +76,7 @@ same_exceptions()
 check_seen()
 {
 	local lost
-	lost=$("$RECORDER" show --store "$1.db" 1 --json 2>>"$1.log" |
+	lost=$("$RECORDER" show --store "$store.db" 1 --json 2>>"$store.log" |
 		jq '.lost_by_reason | .events + .flood')
 	if [ "$lost" = 0 ]; then
 		check "${1}_exceptions_are_each_seen_once" same_exceptions "$1"
@@ -83,9 +84,17 @@ check_seen()
 		same_exceptions "$1" >&2
 		echo "skip ${1}_exceptions_are_each_seen_once: $lost events were lost"
 	fi
+	tail -1 "$1.compared"
 }
 
-# throws NAME HOME OPTION...: JavaThrow with these options, recorded from its start.
+stop_recording()
+{
+	sleep 0.3
+	kill $collect
+	wait $collect
+}
+
+# throws NAME HOME OPTION...: JavaThrow with these options. $thrown has each and its process.
 throws()
 {
 	local name=$1 home=$2
@@ -94,16 +103,10 @@ throws()
 		echo "skip $name: this JDK has no $*"
 		return
 	fi
-	record "$name" '/StopOnException:^no such type'
 	"$home/bin/java" "$@" -XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 \
 		-Dfile.encoding=UTF-8 -cp . JavaThrow $rounds 30 >"$name.truth" 2>"$name.err" &
-	java=$!
-	wait $java
-	sleep 0.3
-	kill $collect
-	wait $collect
-	check_seen "$name"
-	tail -1 "$name.compared"
+	thrown+=("$name $!")
+	wait $!
 }
 
 # A JVM of another root directory, of a file that nobody has seen when recording begins.
@@ -120,16 +123,13 @@ comes_later()
 		mv later.jre later/jre && exec later/jre/bin/java "$@"' - \
 		-XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 -Dfile.encoding=UTF-8 \
 		-cp . JavaThrow $rounds 100 >"$name.truth" 2>"$name.err" &
-	java=$!
+	java=$! store=$name
 	wait $java
-	sleep 0.3
-	kill $collect
-	wait $collect
+	stop_recording
 	check_seen "$name"
 	check "${name}_is_said_to_be_seen" grep -q \
 		'exceptions of Java are seen in /proc/[0-9]*/root/.*libjvm.so from now on' \
 		"$name.log"
-	tail -1 "$name.compared"
 }
 
 fires_of()
@@ -162,12 +162,21 @@ while read -r major home; do
 	unseen=
 	nm "$(grep -om1 '/.*libjvm.so' "/proc/$idle/maps")" 2>/dev/null | grep -q . ||
 		unseen='|java.lang.(OutOfMemory|StackOverflow)Error'
+	# One recording has them all, from their starts.
+	record "$name" '/StopOnException:^no such type'
+	thrown=()
 	throws "${name}_default" "$home"
 	throws "${name}_interpreter" "$home" -Xint
 	throws "${name}_wide" "$home" -XX:-UseCompressedOops
 	throws "${name}_wide_classes" "$home" -XX:-UseCompressedClassPointers
 	throws "${name}_compact" "$home" -XX:+UseCompactObjectHeaders
 	throws "${name}_z" "$home" -XX:+UseZGC
+	stop_recording
+	store=$name
+	for one in "${thrown[@]}"; do
+		java=${one#* }
+		check_seen "${one% *}"
+	done
 	fires_of "${name}_rule" "$home"
 	[ $found != 1 ] || comes_later "${name}_that_comes_later" "$home"
 	kill $idle

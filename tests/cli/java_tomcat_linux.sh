@@ -1,14 +1,14 @@
 #!/bin/bash
 # Tomcat of the distribution under load: its stacks are complete. Requests a second without the
 # recorder and with it at 99 Hz, in turns, are printed and not asserted, and Tomcat's CPU time a
-# request. TOMCAT_S=5 is how long one turn takes, TOMCAT_TURNS=2 how many there are of each;
+# request. TOMCAT_S=3 is how long one turn takes, TOMCAT_TURNS=1 how many there are of each;
 # TOMCAT_PEERS=1 measures JFR (settings profile) and perf (-F 99 -g, with the JVM's perf map at its
 # end) in the same turns.
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 need_perf
 home=/usr/share/tomcat10
-seconds=${TOMCAT_S:-5} turns=${TOMCAT_TURNS:-2} port=18080
+seconds=${TOMCAT_S:-3} turns=${TOMCAT_TURNS:-1} port=18080
 if [ ! -r $home/bin/bootstrap.jar ] || ! command -v ab >/dev/null ||
 	! command -v java >/dev/null; then
 	echo "skip java_tomcat: needs Tomcat and ab (apt-get install tomcat10-common apache2-utils)"

@@ -124,15 +124,17 @@ record()
 	"$RECORDER" collect --store "$name.db" $option --freq 499 --max-cpu-percent 0 \
 		--history-mb 0 --max-collect-sec 600 2>"$name.log" & recorder=$!
 	wait_for 60 grep -q recording "$name.log"
-	"$@" >"$name.out" 2>&1
+	"$@" >"$name.out" 2>&1 & program=$!
+	wait $program
 	kill -INT $recorder
 	wait $recorder
-	"$RECORDER" export 1 --store "$name.db" --format folded --process node -o "$name.folded" \
-		2>err
+	"$RECORDER" export 1 --store "$name.db" --format folded --process $program \
+		-o "$name.folded" 2>err
 }
 
 # profile SCRIPT BELOW: "SHARE FUNCTION" below the script's own functions, of the main thread's
-# profile; only of samples with a function like BELOW.
+# profile; only of samples with a function like BELOW, and none in cpuUsage(): where a program asks
+# for its CPU time the kernel likes to give the CPU to another, and --cpu-prof counts that time.
 profile()
 {
 	jq -r --arg script "$1" --arg below "$2" '.samples as $samples |
@@ -141,7 +143,7 @@ profile()
 		[.nodes[] | .id as $p | (.children // [])[] | {key: tostring, value: $p}] |
 		from_entries as $parent | $own | to_entries[] | .value as $c |
 		[.key | recurse($parent[.] // empty | tostring)] | map($nodes[.].callFrame) |
-		select(.[0].functionName != "(garbage collector)") |
+		select(.[0].functionName | . != "(garbage collector)" and . != "cpuUsage") |
 		map(select(.url | endswith($script)) | "\(.functionName |
 			if . == "" then "(anonymous)" else . end) \($script):\(.lineNumber + 1)") |
 		select(length > 0) | select(join(" ") | test($below)) | unique |
@@ -156,7 +158,7 @@ profile()
 ours()
 {
 	awk -v script=" $1:[0-9]+" -v below="$3" '$0 ~ script && $0 ~ below &&
-			!/Heap::CollectGarbage|Scavenger|MarkCompact/ {
+			!/Heap::CollectGarbage|Scavenger|MarkCompact|!cpuUsage / {
 		c = $NF; sub(/ [0-9]+$/, ""); n = split($0, f, ";")
 		pid = f[1]; gsub(/.*\(|\)/, "", pid)
 		if (f[2] !~ "-" pid "$") next

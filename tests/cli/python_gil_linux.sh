@@ -23,17 +23,23 @@ sums()
 try()
 {
 	local version=$1 python=$2 how=$3 held=$4 name=gil$1$3
-	local holder waiter waited gil ready known good
-	"$RECORDER" run --store "$name.db" --thread-time --freq 499 --max-cpu-percent 0 -- \
-		"$python" python_gil.py "$how" 3 >"$name.out" 2>"$name.log"
-	"$RECORDER" export 1 --store "$name.db" --metric off-cpu -f -o "$name.folded" \
-		2>>"$name.log"
-	if ! "$RECORDER" show 1 --store "$name.db" | grep -q '^Lost  *nothing'; then
+	local holder waiter waited gil ready known good lost tries
+	# A holder that waits for a CPU is in no function, and a busy machine has many that wait.
+	for tries in 1 2 3; do
+		rm -rf "$name.db"*
+		"$RECORDER" run --store "$name.db" --thread-time --freq 499 --max-cpu-percent 0 \
+			-- "$python" python_gil.py "$how" 3 >"$name.out" 2>"$name.log"
+		"$RECORDER" export 1 --store "$name.db" --metric off-cpu -f -o "$name.folded" \
+			2>>"$name.log"
+		read -r holder waiter waited < <(grep -E '^[0-9]+ [0-9]+ [0-9.]+$' "$name.out")
+		read -r gil ready known good < <(sums "$name" "${waiter:-x}" "${holder:-x}" "$held")
+		lost=$("$RECORDER" show 1 --store "$name.db" | grep '^Lost ' | grep -v ' nothing$')
+		[ ! "$lost" ] && [ "${good%.*}" -lt 80 ] || break
+	done
+	if [ "$lost" ]; then
 		echo "skip Python $version, $how: this machine is so busy that switches were lost"
 		return
 	fi
-	read -r holder waiter waited < <(grep -E '^[0-9]+ [0-9]+ [0-9.]+$' "$name.out")
-	read -r gil ready known good < <(sums "$name" "${waiter:-x}" "${holder:-x}" "$held")
 	check "Python $version, $how: $gil ms of GIL, $ready ms ready, of ${waited:-?} s measured" \
 		awk -v gil="$gil" -v ready="$ready" -v ms="$waited" 'BEGIN { ms *= 1000
 			exit !(ms > 100 && gil < 1.05 * ms + 20 && gil + ready > 0.85 * ms - 20) }'

@@ -203,7 +203,7 @@ if [ -f "$azmcp" ] && mkfifo body && cp "$azmcp" azmcp && chmod +x azmcp; then
 		--process azmcp --store kestrel.db --max-collect-sec 60 --collect-multiple 1 \
 		--delay-after-trigger-sec 2 >out 2>kestrel.err & recorder=$!
 	wait_for 10 grep -q 'recording ' kestrel.err
-	sleep 2                              # until the session of the program is open
+	wait_for 60 dotnet_tells "$(pgrep -P $server)"
 	curl -s -o /dev/null "$url/fast[1-500]"
 	curl -s -o /dev/null -X POST -T - -H 'Content-Type: application/json' \
 		-H 'Accept: application/json, text/event-stream' "$url/" <body & slow=$!

@@ -9,7 +9,7 @@
 . "$TOP/tests/support/cli.sh"
 need_perf
 
-stops=${STOPS:-3} recorders=${RECORDERS:-1}
+stops=${STOPS:-4} recorders=${RECORDERS:-2}
 shortest=${STOP_MIN_S:-11} longest=${STOP_MAX_S:-13}
 RANDOM=20261122
 
@@ -33,7 +33,7 @@ finish()
 trap 'finish 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 for name in a b c; do
-	./${name}0 $((stops * longest + 120)) & pids="$pids $!"
+	./${name}0 $((stops / recorders * longest + 120)) & pids="$pids $!"
 done
 
 # stop_often WHICH: record, and stop the recorder in between. The last stop is the longest.

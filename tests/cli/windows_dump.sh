@@ -64,9 +64,13 @@ check without_its_files_no_stack_is_called_whole sh -c \
 cp minidump_windows.exe other.exe
 expect another_file_is_not_taken_for_it 0 'not found.*threads_windows' \
 	stacks --dump x64.dmp --exe other.exe --symbol-path "$windows/system32"
-exe fire collect --source none --store f.db --on-fire minidump --poll-sec 0.1 \
-	--min-sec-for-trigger 0.2 --delay-after-trigger-sec 60 \
-	'/StopOnPerfCounter:System:Threads:>1;Stacks=threads_windows'
+timeout 90 $WINE_RUN "$RECORDER_EXE" collect --source none --store f.db --on-fire minidump \
+	--poll-sec 0.1 --min-sec-for-trigger 0.2 --delay-after-trigger-sec 60 \
+	'/StopOnPerfCounter:System:Threads:>1;Stacks=threads_windows' \
+	>fire.out 2>fire.err </dev/null & fire=$!
+wait_for 80 grep -q 'a dump of process' fire.err
+exe stop stop --store f.db
+wait $fire
 dump=$(ls f.db.dumps/"$pid"-*.dmp 2>/dev/null)
 check a_firing_writes_one [ -s "$dump" ]
 check and_says_where grep -q "a dump of process $pid is in f.db.dumps" fire.err

@@ -94,6 +94,7 @@ collect()
 STANDIN_RECORDS=kernel.rec STANDIN_HEAP_RECORDS=heap.rec collect live /OSHeapProcess:50 \
 	/KernelEvents:Profile,VirtualAlloc,MemoryPageFaults,MemoryHardFaults &
 live=$!
+STANDIN_RECORDS=dotnet.rec collect objects --dotnet-heap & objects=$!
 collect plain --max-collect-sec 0.2 &
 collect named --max-collect-sec 0.2 --heap-process no_such_program &
 wait $!
@@ -102,7 +103,6 @@ wait_for 60 sh -c '[ $(grep -c ^replayed live.log) = 2 ]'
 sleep 1                                      # the last events wait half a second for their stacks
 $WINE_RUN "$RECORDER_EXE" stop --store live.db >stop.out 2>&1
 wait $live
-STANDIN_RECORDS=dotnet.rec collect objects --dotnet-heap & objects=$!
 wait_for 60 grep -q ^replayed objects.log
 sleep 1
 $WINE_RUN "$RECORDER_EXE" stop --store objects.db >stop.out 2>&1

@@ -36,7 +36,6 @@ total() { tr -d '\r' <"$1.err" | awk '/^Total events seen: / { n = $4 } END { pr
 # The records take 13 s; there is no other summary than the one at the end.
 top cpu 0 20 1 --cpu-sample-msec 1 --max-cpu-percent 0 -T 2 &
 top triggered 264 20 1 -e clr:gc:gc/triggered -T 1 &
-wait
 top disk 1000 20 1 -e kernel:diskioinit &
 top start 0 20 1 -e clr:gc:gc/start -f &
 wait
@@ -152,11 +151,13 @@ if ! command -v tmux >/dev/null; then
 	echo "skip the_screen_shows_processes: no tmux"
 	exit 0
 fi
-mux() { tmux -S "$TMP/mux" -f /dev/null "$@"; }
+terminals=0                              # the old server may live for a moment
+mux() { tmux -S "$TMP/mux$terminals" -f /dev/null "$@"; }
 shows() { tr -d '\r\n' <screen.raw | grep -qaF -e "$1"; }
 export STANDIN_LOG=screen.log STANDIN_RECORDS=live.rec
 start() # COLUMNS ROWS
 {
+	terminals=$((terminals + 1))
 	rm -f ended screen.raw
 	mux new-session -d -x "$1" -y "$2" "cd '$TMP'
 		$WINE_RUN '$RECORDER_EXE' top --store screen.db 2>screen.err

@@ -131,11 +131,12 @@ check the_sampler_survives_32_bit_programs_that_end sh -c "[ $code = 0 ] &&
 start tables.exe 4 pid
 if timeout 60 $WINE_RUN winedbg --command "help" >winedbg.out 2>&1; then
 	# It holds the program at its own break-in until it has read the end of the pipe.
-	{ sleep 20; echo detach; echo quit; } |
+	{ wait_for 40 test -e looked; echo detach; echo quit; } |
 		timeout 60 $WINE_RUN winedbg "$(printf '0x%x' "$pid")" >winedbg.out 2>&1 &
 	debugger=$!
-	wait_for 15 grep -q 'Wine-dbg>' winedbg.out
+	wait_for 30 grep -q 'Wine-dbg>' winedbg.out
 	exe held stacks -p "$pid"
+	touch looked
 	check every_call_is_there_while_a_debugger_holds_it sh -c "[ $code = 0 ] &&
 		[ \$(grep -c '!descend' held.out) = 10 ]"
 	wait $debugger

@@ -165,6 +165,12 @@ need_dotnet()
 	fi
 }
 
+# dotnet_tells PID: whether two sessions of a recorder, of its code and of its events, listen to a
+# .NET program beside its own socket, and the one that asks for what is there already has come and
+# gone.
+dotnet_sockets() { grep -c "dotnet-diagnostic-$1-" /proc/net/unix; }
+dotnet_tells() { [ "$(dotnet_sockets "$1")" = 3 ] && sleep 1 && [ "$(dotnet_sockets "$1")" = 3 ]; }
+
 # need_windows_program SCRIPT [FILE...]: skip the script, aloud, unless the Windows program runs
 # here and these test files in build/windows were built. The store and conf file of whoever runs the
 # tests are not used.

@@ -47,13 +47,14 @@ TEST(a_source_that_ends_ends_the_run_with_a_last_incident)
 	remove_store(r.path);
 }
 
-/* Loses a million of what its name says, and fails some seconds later. */
-static int run_and_lose(struct source *source, enum loss_kind kind, struct err *err)
+/* Loses a million of that kind, and fails some time later. */
+static int run_and_lose(struct source *source, enum loss_kind kind, uint64_t later_ns,
+			struct err *err)
 {
 	struct stub_source *s = (struct stub_source *)source;
 	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_LOST, .cpu = CPU_NONE,
 			  .stack = STACK_NONE, .name = loss_kind_text(kind), .value = 1e6};
-	uint64_t end_ns = os_now_ns() + 3 * NS_PER_SEC;
+	uint64_t end_ns = os_now_ns() + later_ns;
 
 	queue_put(s->queue, &e);
 	while (!atomic_load(&s->stopping) && os_now_ns() < end_ns) {
@@ -65,12 +66,12 @@ static int run_and_lose(struct source *source, enum loss_kind kind, struct err *
 
 static int run_and_lose_samples(struct source *source, struct err *err)
 {
-	return run_and_lose(source, LOSS_KERNEL, err);
+	return run_and_lose(source, LOSS_KERNEL, 60 * NS_PER_SEC, err);
 }
 
 static int run_and_lose_events(struct source *source, struct err *err)
 {
-	return run_and_lose(source, LOSS_EVENTS, err);
+	return run_and_lose(source, LOSS_EVENTS, 3 * NS_PER_SEC, err);
 }
 
 /* Why a run ends whose source loses a million. */

@@ -10,12 +10,23 @@
 
 #define FIRED 2000u                      /* the sample at which the rule fires, at 20 s */
 
+/* Until the writer has begun it. */
+static void await_incident(const char *path)
+{
+	static const char tables[] = "SELECT count(*) FROM sqlite_master WHERE name = 'incident'";
+	unsigned tries = 6000;
+
+	while (!(os_exists(path) && lab_sql(path, tables) == 1 &&
+		 lab_sql(path, "SELECT count(*) FROM incident") > 0) && --tries)
+		os_sleep_ns(10 * NS_PER_MS);
+	assert_true(tries > 0);
+}
+
 static void remove_at(void *ctx, uint64_t number)
 {
 	if (number != FIRED + 100)
 		return;
-	os_sleep_ns(3 * NS_PER_SEC / 2);     /* the writer begins the incident */
-	assert_true(os_exists(ctx));
+	await_incident(ctx);
 	remove_store(ctx);
 }
 
@@ -41,7 +52,7 @@ static void damage_at(void *ctx, uint64_t number)
 
 	if (number != FIRED + 100)
 		return;
-	os_sleep_ns(3 * NS_PER_SEC / 2);
+	await_incident(ctx);
 	lab_sql(ctx, "PRAGMA wal_checkpoint(TRUNCATE)");
 	f = fopen(ctx, "r+b");
 	assert_non_null(f);

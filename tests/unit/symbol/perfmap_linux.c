@@ -59,6 +59,8 @@ static void append(const char *path, const char *text)
 	os_close(file);
 }
 
+#define NAMED_MS 60000                   /* a busy machine may take that long */
+
 /* Settle until it has a name, at most wait_ms; "" = it has none then. */
 static const char *name_within(struct world *w, uint64_t address, unsigned wait_ms)
 {
@@ -83,14 +85,14 @@ TEST(worker_names_jitted_frames_by_a_map_that_appears_and_grows)
 	open_world(&w, os_pid());
 	assert_string_equal(name_within(&w, 0x1000, 0), "");
 	append(w.path, "1000 100 hot /srv/app.js:1\n");
-	assert_string_equal(name_within(&w, 0x1010, 3000), "hot /srv/app.js:1");
-	assert_string_equal(name_within(&w, 0x1000, 3000), "hot /srv/app.js:1");
+	assert_string_equal(name_within(&w, 0x1010, NAMED_MS), "hot /srv/app.js:1");
+	assert_string_equal(name_within(&w, 0x1000, NAMED_MS), "hot /srv/app.js:1");
 	append(w.path, "2000 100 late\n");
-	assert_string_equal(name_within(&w, 0x2010, 3000), "late");
+	assert_string_equal(name_within(&w, 0x2010, NAMED_MS), "late");
 	/* Another file in its place. */
 	unlink(w.path);
 	append(w.path, "3000 100 again\n");
-	assert_string_equal(name_within(&w, 0x3010, 3000), "again");
+	assert_string_equal(name_within(&w, 0x3010, NAMED_MS), "again");
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, 0);
 	assert_int_equal(use.files_open, 1);
@@ -112,13 +114,13 @@ TEST(worker_reads_what_a_process_wrote_just_before_it_ended)
 	}
 	open_world(&w, (uint32_t)pid);
 	append(w.path, "1000 100 early\n");
-	assert_string_equal(name_within(&w, 0x1010, 3000), "early");
+	assert_string_equal(name_within(&w, 0x1010, NAMED_MS), "early");
 	append(w.path, "2000 100 at the end\n");
 	close(to_child[0]);
 	close(to_child[1]);
 	waitpid(pid, NULL, 0);
 	unlink(w.path);
-	assert_string_equal(name_within(&w, 0x2010, 3000), "at the end");
+	assert_string_equal(name_within(&w, 0x2010, NAMED_MS), "at the end");
 	close_world(&w);
 }
 
@@ -143,7 +145,7 @@ TEST(map_of_another_program_in_the_process_names_nothing_of_the_first)
 	before = symbol_process_identity((uint32_t)pid);
 	open_world(&w, (uint32_t)pid);
 	append(w.path, "1000 100 first\n");
-	assert_string_equal(name_within(&w, 0x1010, 3000), "first");
+	assert_string_equal(name_within(&w, 0x1010, NAMED_MS), "first");
 	assert_int_equal(write(to_child[1], "x", 1), 1);
 	for (i = 0; i < 1000 && symbol_process_identity((uint32_t)pid) == before; i++)
 		os_sleep_ns(5 * NS_PER_MS);
@@ -171,7 +173,7 @@ TEST(worker_reads_the_first_part_of_a_huge_map_and_says_so_once)
 	append(w.path, "1000 100 first\n");
 	assert_int_equal(truncate(w.path, (off_t)2 << 30), 0);   /* takes no disk space */
 	append(w.path, "\n2000 100 beyond\n");
-	assert_string_equal(name_within(&w, 0x1010, 3000), "first");
+	assert_string_equal(name_within(&w, 0x1010, NAMED_MS), "first");
 	append(w.path, "3000 100 beyond\n");
 	assert_string_equal(name_within(&w, 0x2010, 1500), "");
 	close_world(&w);
