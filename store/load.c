@@ -53,18 +53,23 @@ static int missing(const struct loading *l, const char *what, int64_t id, struct
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static bool find_index(const struct indices *r, int64_t id, uint32_t *index)
+static bool find_beyond(const struct indices *r, int64_t id, uint32_t *index)
 {
 	int64_t beyond;
 
-	if ((uint64_t)id < r->nflat) {
-		*index = r->flat[id] - 1;
-		return r->flat[id] != 0;
-	}
 	if ((uint64_t)id < FLAT_IDS || !idmap_get(&r->beyond, (uint64_t)id, &beyond))
 		return false;
 	*index = (uint32_t)beyond;
 	return true;
+}
+
+/* Inline: a large incident asks for millions of frames. */
+static inline bool find_index(const struct indices *r, int64_t id, uint32_t *index)
+{
+	if ((uint64_t)id >= r->nflat)
+		return find_beyond(r, id, index);
+	*index = r->flat[id] - 1;
+	return r->flat[id] != 0;
 }
 
 /* calloc(): only the pages of memory that are used take any. */
@@ -242,6 +247,7 @@ static int load_function(struct loading *l, int64_t id, struct incident_frame *f
 	return 0;
 }
 
+/* One that is not loaded yet. */
 static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_frame f = {0};
@@ -250,8 +256,6 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 	bool known = false;
 	int rc;
 
-	if (find_index(&l->frames, id, index))
-		return 0;
 	rc = page_cache_frame(&l->pages, id, &stored, err);
 	if (!rc && !stored)
 		rc = missing(l, "frame", id, err);
@@ -341,8 +345,10 @@ static int load_segment(void *ctx, const struct stored_segment *segment, struct 
 	if (!rc)
 		rc = l->events_only ? load_threads_of_events(l, segment, &content, err)
 				    : load_threads(l, segment, err);
-	for (i = 0; !rc && i < nframes; i++)
-		rc = load_frame(l, segment->frames[i], &l->indices[nthreads + i], err);
+	for (i = 0; !rc && i < nframes; i++) {
+		if (!find_index(&l->frames, segment->frames[i], &l->indices[nthreads + i]))
+			rc = load_frame(l, segment->frames[i], &l->indices[nthreads + i], err);
+	}
 	if (!rc)
 		rc = incident_add_segment(l->in, &content, l->indices,
 					  l->indices + nthreads, err);

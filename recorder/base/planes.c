@@ -1,5 +1,7 @@
 #include "base/planes.h"
 
+#include <string.h>
+
 void planes_split(const uint8_t *varints, size_t n, uint8_t *out, size_t ends[VARINT_MAX_BYTES])
 {
 	size_t at[VARINT_MAX_BYTES] = {0}, sum = 0, i;
@@ -34,61 +36,76 @@ size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out)
 	return len;
 }
 
-/* Find where each plane of n varints begins; *at moves past the last one. */
-static bool find_planes(const uint8_t **at, const uint8_t *end, size_t n,
-		 const uint8_t *planes[VARINT_MAX_BYTES])
+/* How many bytes have the high bit: those of varints that go on. */
+static size_t count_high(const uint8_t *at, size_t n)
 {
-	size_t len = n, more, i;
+	const uint64_t ones = UINT64_MAX / 0xff;
+	uint64_t word;
+	size_t sum = 0;
+
+	for (; n >= sizeof(word); n -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		sum += ((word >> 7 & ones) * ones) >> 56;
+	}
+	while (n)
+		sum += at[--n] >> 7;
+	return sum;
+}
+
+/* Find where each plane of n varints begins. Returns where the last one ends; NULL = not planes. */
+static const uint8_t *find_planes(struct planes *p, const uint8_t *at, const uint8_t *end, size_t n)
+{
+	size_t len = n;
 	unsigned k;
 
-	for (k = 0; len; k++, len = more) {
-		if (k == VARINT_MAX_BYTES || len > (size_t)(end - *at))
-			return false;
-		planes[k] = *at;
-		for (more = i = 0; i < len; i++)
-			more += planes[k][i] >> 7;
-		*at += len;
+	p->left = n;
+	for (k = 0; len; k++) {
+		if (k == VARINT_MAX_BYTES || len > (size_t)(end - at))
+			return NULL;
+		p->at[k] = at;
+		at += len;
+		len = count_high(p->at[k], len);
 	}
+	return at;
+}
+
+bool planes_open(struct planes *p, const uint8_t *bytes, size_t n)
+{
+	/* Each varint has exactly one byte without the high bit: its last. */
+	return find_planes(p, bytes, bytes + n, n - count_high(bytes, n)) == bytes + n;
+}
+
+bool planes_next_long(struct planes *p, uint64_t *v)
+{
+	uint64_t value;
+	uint8_t byte;
+	unsigned k;
+
+	if (!p->left)
+		return false;
+	p->left--;
+	value = byte = *p->at[0]++;
+	for (k = 1; byte & 0x80; k++) {
+		byte = *p->at[k]++;
+		value += ((uint64_t)byte - 1) << 7 * k;      /* less the high bit before it */
+		if (k == VARINT_MAX_BYTES - 1 && byte > 1)
+			return false;
+	}
+	*v = value;
 	return true;
 }
 
 bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t n)
 {
-	const uint8_t *planes[VARINT_MAX_BYTES] = {0};
+	struct planes p;
 	size_t i;
 
-	if (!find_planes(at, end, n, planes))
+	end = find_planes(&p, *at, end, n);
+	if (!end)
 		return false;
-	for (i = 0; i < n; i++) {
-		uint8_t byte = *planes[0]++;
-		uint64_t v = byte & 0x7f;
-		unsigned k = 0;
-
-		while (byte & 0x80) {
-			byte = *planes[++k]++;
-			v |= (uint64_t)(byte & 0x7f) << 7 * k;
-			if (k == VARINT_MAX_BYTES - 1 && byte > 1)
-				return false;
-		}
-		values[i] = v;
-	}
-	return true;
-}
-
-bool planes_join(const uint8_t *planes, size_t n, uint8_t *out)
-{
-	const uint8_t *at[VARINT_MAX_BYTES], *behind = planes;
-	size_t values = 0, i;
-	unsigned k;
-
-	/* Each varint has exactly one byte without the high bit: its last. */
+	*at = end;
 	for (i = 0; i < n; i++)
-		values += !(planes[i] & 0x80);
-	if (!find_planes(&behind, planes + n, values, at) || behind != planes + n)
-		return false;
-	while (values--) {
-		for (k = 0; (*out++ = *at[k]++) & 0x80; k++)
-			;
-	}
+		if (!planes_next(&p, &values[i]))
+			return false;
 	return true;
 }

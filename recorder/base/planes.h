@@ -11,8 +11,26 @@
  * Split n bytes of whole varints into as many at out. ends: where each of the 10 planes ends there.
  */
 void planes_split(const uint8_t *varints, size_t n, uint8_t *out, size_t ends[VARINT_MAX_BYTES]);
-/* The reverse; false when the n bytes are not planes, or a varint has more than 10 bytes. */
-bool planes_join(const uint8_t *planes, size_t n, uint8_t *out);
+
+/* Whole varints in planes, read one after the other. It borrows their bytes. */
+struct planes {
+	const uint8_t *at[VARINT_MAX_BYTES];
+	size_t left;                         /* values */
+};
+
+/* False when the n bytes are not planes, or a varint has more than 10 bytes. */
+bool planes_open(struct planes *p, const uint8_t *bytes, size_t n);
+
+/* The next value; false at the end, or for one over 64 bits. Most take one byte. */
+bool planes_next_long(struct planes *p, uint64_t *v);
+static inline bool planes_next(struct planes *p, uint64_t *v)
+{
+	if (!p->left || *p->at[0] & 0x80)
+		return planes_next_long(p, v);
+	p->left--;
+	*v = *p->at[0]++;
+	return true;
+}
 
 /*
  * The same for n values, one plane at a time: write plane k < 10 to out, which has room for n

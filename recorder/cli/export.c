@@ -34,13 +34,11 @@ static void put_why_none(const struct incident *in, struct buf *out)
 
 /* Runs before the filter. A named stream without samples is an error, not an empty file. */
 static int check_stream(const struct options *o, const struct incident *in, enum stream stream,
-			struct err *err)
+			const uint64_t has[], struct err *err)
 {
-	uint64_t has[STREAMS_MAX];
 	struct buf why = {0};
 	int rc = 0;
 
-	incident_count_streams(in, has);
 	if (has[stream])
 		return 0;
 	put_why_none(in, &why);
@@ -342,13 +340,11 @@ static int check_request(const struct options *o, const char *path, const struct
 }
 
 /* The default stream: CPU time, else the only one there is (stored stacks have only events). */
-static enum stream only_stream(const struct incident *in)
+static enum stream only_stream(const uint64_t has[])
 {
 	enum stream found = STREAM_CPU;
-	uint64_t has[STREAMS_MAX];
 	unsigned i, n = 0;
 
-	incident_count_streams(in, has);
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (!has[i])
 			continue;
@@ -450,15 +446,12 @@ int cmd_export(const struct options *o, struct err *err)
 	} else if (!rc) {
 		rc = cmd_load(o, &in, err);
 	}
-	if (!rc) {
-		if (!o->metric)
-			stream = only_stream(&in);
-		else
-			rc = cmd_event_samples(o, &in, err);
-	}
+	if (!rc && o->metric)
+		rc = cmd_event_samples(o, &in, err);
 	if (!rc) {
 		incident_count_streams(&in, has);
-		rc = check_stream(o, &in, stream, err);
+		stream = o->metric ? stream : only_stream(has);
+		rc = check_stream(o, &in, stream, has, err);
 	}
 	if (!rc && !in.nparts)
 		rc = cmd_filter(o, &in, err);

@@ -20,26 +20,27 @@ struct incident_build {
 	uint32_t hashes_cap, samples_cap, events_cap, fields_cap;
 };
 
-static inline bool index_exists(uint32_t index, uint32_t none, uint32_t n)
+_Static_assert(THREAD_NONE == UINT32_MAX && STACK_NONE == UINT32_MAX, "none + 1 is 0");
+
+/* One of n, or none. */
+static inline bool index_exists(uint32_t index, uint32_t n)
 {
-	return index == none || index < n;
+	return index + 1 <= n;
 }
 
 /* Do the parts of samples and events exist, among so many threads and stacks? */
 static inline bool sample_is_sound(const struct incident_sample *s, uint32_t nthreads,
 				   uint32_t nstacks)
 {
-	return index_exists(s->thread, THREAD_NONE, nthreads) &&
-	       index_exists(s->stack, STACK_NONE, nstacks) && s->stream < STREAMS_MAX &&
-	       s->quality < QUALITIES;
+	return index_exists(s->thread, nthreads) && index_exists(s->stack, nstacks) &&
+	       s->stream < STREAMS_MAX && s->quality < QUALITIES;
 }
 
 static inline bool event_is_sound(const struct incident_event *e, uint32_t nthreads,
 				  uint32_t nstacks)
 {
-	return index_exists(e->thread, THREAD_NONE, nthreads) &&
-	       index_exists(e->stack, STACK_NONE, nstacks) && (unsigned)e->kind < EVENT_KINDS &&
-	       e->nfields <= EVENT_MAX_FIELDS;
+	return index_exists(e->thread, nthreads) && index_exists(e->stack, nstacks) &&
+	       (unsigned)e->kind < EVENT_KINDS && e->nfields <= EVENT_MAX_FIELDS;
 }
 
 /*

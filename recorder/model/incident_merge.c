@@ -37,8 +37,7 @@ static int check_lists(struct merge *m)
 			return points_nowhere(m, "frame", i);
 	}
 	for (i = 0; i < c->nnodes; i++) {
-		if (!index_exists(c->nodes[i].parent, STACK_NONE, i) ||
-		    c->nodes[i].frame >= c->nframes)
+		if (!index_exists(c->nodes[i].parent, i) || c->nodes[i].frame >= c->nframes)
 			return points_nowhere(m, "stack", i);
 	}
 	return 0;

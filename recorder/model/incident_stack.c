@@ -27,24 +27,12 @@ static uint32_t hash_stack(uint32_t caller_hash, uint32_t frame)
 	return (uint32_t)(v >> 32) ^ (uint32_t)(v >> 52);
 }
 
-static bool is_stack(const struct incident *in, uint32_t at, uint32_t parent, uint32_t frame)
-{
-	return at < in->nstacks && in->stacks[at].parent == parent && in->stacks[at].frame == frame;
-}
-
-static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
+static uint32_t find_or_add(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
 {
 	struct incident_build *b = in->build;
 	struct incident_stack node = {.parent = parent, .frame = frame};
-	uint32_t found;
+	uint32_t found = table_find(&b->stacks.table, hash, same_stack, in, &node);
 
-	/*
-	 * Most stacks have one callee, added right after them: it is found there, and only the
-	 * others are in the table. For roots, parent + 1 is 0, the first stack.
-	 */
-	if (is_stack(in, parent + 1, parent, frame))
-		return parent + 1;
-	found = table_find(&b->stacks.table, hash, same_stack, in, &node);
 	if (found != TABLE_NONE)
 		return found;
 	if (ARRAY_ROOM(in->stacks, b->stacks.capacity, in->nstacks + 1) ||
@@ -55,6 +43,21 @@ static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, 
 	in->stacks[in->nstacks] = node;
 	b->stack_hashes[in->nstacks] = hash;
 	return in->nstacks++;
+}
+
+/*
+ * Most stacks have one callee, added right after them: it is found there, and only the others are
+ * in the table. For roots, parent + 1 is 0, the first stack.
+ */
+static inline uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame,
+				 uint32_t hash)
+{
+	uint32_t next = parent + 1;
+
+	if (next < in->nstacks && in->stacks[next].parent == parent &&
+	    in->stacks[next].frame == frame)
+		return next;
+	return find_or_add(in, parent, frame, hash);
 }
 
 uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)

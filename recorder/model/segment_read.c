@@ -21,7 +21,9 @@ struct reader {
 	const char **names;             /* owned; their texts are the content's */
 	char *text_at, *text_end;       /* room left for texts */
 	struct cursor columns[SEGMENT_COLUMNS];
+	struct planes numbers[SEGMENT_COLUMNS];   /* the same of columns of numbers */
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
+	uint8_t *split;                 /* owned: columns of numbers that were not in planes */
 	uint64_t base_tick;
 	enum part part;
 	struct err *err;
@@ -121,29 +123,30 @@ static int unpack(struct reader *r, struct cursor *h, size_t nraw)
 	return r->unpacked ? inflate_bytes(h->at, cursor_left(h), r->unpacked, nraw) : ERR_MEMORY;
 }
 
-/* Convert columns of numbers from planes to varints. */
-static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
+/* Open the columns of numbers that somebody looks into, putting them in planes where needed. */
+static int open_numbers(struct reader *r, bool in_planes, size_t nraw)
 {
-	uint8_t *joined = malloc(nraw ? nraw : 1);
-	size_t at = 0;
+	size_t ends[VARINT_MAX_BYTES], n;
+	const uint8_t *at;
+	uint8_t *split;
 	unsigned i;
-	int rc = joined ? 0 : ERR_MEMORY;
 
-	for (i = 0; !rc && i < SEGMENT_COLUMNS; i++) {
-		if (!is_wanted(r, i))
-			;                    /* nobody looks into it */
-		else if (!segment_is_numbers(i))
-			memcpy(joined + at, r->unpacked + at, lengths[i]);
-		else if (!planes_join(r->unpacked + at, lengths[i], joined + at))
-			rc = ERR_FORMAT;
-		at += lengths[i];
+	r->split = split = in_planes ? NULL : malloc(nraw ? nraw : 1);
+	if (!in_planes && !split)
+		return ERR_MEMORY;
+	for (i = 0; i < SEGMENT_COLUMNS; i++) {
+		if (!segment_is_numbers(i) || !is_wanted(r, i))
+			continue;
+		at = r->columns[i].at;
+		n = cursor_left(&r->columns[i]);
+		if (split) {
+			planes_split(at, n, split, ends);
+			at = split;
+			split += n;
+		}
+		if (!planes_open(&r->numbers[i], at, n))
+			return ERR_FORMAT;
 	}
-	if (rc) {
-		free(joined);
-		return rc;
-	}
-	free(r->unpacked);
-	r->unpacked = joined;
 	return 0;
 }
 
@@ -159,22 +162,19 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 		nraw += lengths[i];
 	if (codec == SEGMENT_CODEC_ZLIB || codec == SEGMENT_CODEC_PLANES) {
 		rc = unpack(r, h, nraw);
-		if (!rc && codec == SEGMENT_CODEC_PLANES)
-			rc = join_planes(r, lengths, nraw);
 		at = r->unpacked;
 	} else if (codec != SEGMENT_CODEC_RAW || (size_t)(h->end - at) != nraw) {
 		rc = ERR_FORMAT;
 	}
+	for (i = 0; !rc && i < SEGMENT_COLUMNS; i++) {
+		r->columns[i] = cursor_over(at, lengths[i]);
+		at += lengths[i];
+	}
+	if (!rc)
+		rc = open_numbers(r, codec == SEGMENT_CODEC_PLANES, nraw);
 	if (rc == ERR_MEMORY)
 		return err_memory(r->err, "while reading a segment");
-	if (rc)
-		return report_damage(r, "its columns cannot be unpacked");
-	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		r->columns[i].at = at;
-		at += lengths[i];
-		r->columns[i].end = at;
-	}
-	return 0;
+	return rc ? report_damage(r, "its columns cannot be unpacked") : 0;
 }
 
 static size_t column_bytes(const struct reader *r, enum segment_column column)
@@ -281,7 +281,7 @@ static int read_runs_and_times(struct reader *r)
 			return report_damage(r, "the CPU of a sample");
 		s->cpu = (uint16_t)v;
 		last = clock_of(&clock, s->cpu);
-		if (!get(&columns[COLUMN_SAMPLE_TIME], &off))
+		if (!planes_next(&r->numbers[COLUMN_SAMPLE_TIME], &off))
 			return report_damage(r, "the time of a sample");
 		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
 		if (!tick_to_ns(*last, &s->time_ns))
@@ -291,12 +291,12 @@ static int read_runs_and_times(struct reader *r)
 }
 
 /* See column_thread() in segment_build.c. */
-static bool get_thread(struct cursor *c, struct recent *recent, uint64_t *highest, uint32_t count,
+static bool get_thread(struct planes *p, struct recent *recent, uint64_t *highest, uint32_t count,
 		       uint32_t *out)
 {
 	uint64_t code, v;
 
-	if (!get(c, &code))
+	if (!planes_next(p, &code))
 		return false;
 	if (!code) {
 		*out = THREAD_NONE;
@@ -325,7 +325,7 @@ static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 	struct segment_content *c = r->c;
 	uint64_t code, v;
 
-	if (!get(&r->columns[COLUMN_SAMPLE_STACK], &code))
+	if (!planes_next(&r->numbers[COLUMN_SAMPLE_STACK], &code))
 		return false;
 	if (code & 1) {
 		v = new_stack_expected(new_stack, c->nodes, c->nnodes) -
@@ -352,7 +352,7 @@ static int read_samples(struct reader *r)
 	int rc = read_runs_and_times(r);
 
 	for (i = 0; !rc && i < c->nsamples; i++) {
-		if (!get_thread(&r->columns[COLUMN_SAMPLE_THREAD], &recent, &highest, c->nthreads,
+		if (!get_thread(&r->numbers[COLUMN_SAMPLE_THREAD], &recent, &highest, c->nthreads,
 				&c->samples[i].thread))
 			rc = report_damage(r, "the thread of a sample");
 		else if (!get_stack(r, i, &new_stack))
@@ -370,9 +370,9 @@ static int read_parents(struct reader *r)
 	uint32_t i;
 
 	for (i = 0; i < c->nnodes;) {
-		if (!get(&r->columns[COLUMN_NODE_CHAIN], &more) || more >= c->nnodes - i)
+		if (!planes_next(&r->numbers[COLUMN_NODE_CHAIN], &more) || more >= c->nnodes - i)
 			return report_damage(r, "the length of a chain of stack nodes");
-		if (!get(&r->columns[COLUMN_NODE_PARENT], &up) || (up && up >= i))
+		if (!planes_next(&r->numbers[COLUMN_NODE_PARENT], &up) || (up && up >= i))
 			return report_damage(r, "the caller of a stack node");
 		c->nodes[i].parent = up ? i - 1 - (uint32_t)up : STACK_NONE;
 		for (i++; more; more--, i++)
@@ -402,7 +402,7 @@ static int read_frames(struct reader *r, struct callees *callees)
 	for (i = 0; i < c->nnodes; i++) {
 		struct incident_stack *node = &c->nodes[i];
 
-		if (!get(&r->columns[COLUMN_NODE_FRAME], &code))
+		if (!planes_next(&r->numbers[COLUMN_NODE_FRAME], &code))
 			return report_damage(r, "the frame of a stack node");
 		caller = node->parent == STACK_NONE ? c->nframes : c->nodes[node->parent].frame;
 		if (code & 1) {
@@ -547,7 +547,7 @@ static int read_events(struct reader *r)
 	for (i = 0; !rc && i < c->nevents; i++) {
 		struct incident_event *e = &c->events[i];
 
-		if (!get(&columns[COLUMN_EVENT_TIME], &v) ||
+		if (!planes_next(&r->numbers[COLUMN_EVENT_TIME], &v) ||
 		    !tick_to_ns(tick += (uint64_t)unzigzag(v), &e->time_ns))
 			return report_damage(r, "the time of an event");
 		if (!get_run(&columns[COLUMN_EVENT_KIND], &kind, EVENT_KINDS - 1, &v))
@@ -648,6 +648,7 @@ static int decode(const uint8_t *bytes, size_t n, enum part part, struct segment
 	if (!rc)
 		rc = part == TIMES_ALONE ? read_times_alone(&r) : read_content(&r);
 	free(r.unpacked);
+	free(r.split);
 	free(r.names);
 	if (rc)
 		segment_content_free(&c);

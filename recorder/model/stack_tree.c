@@ -15,12 +15,15 @@
 
 enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
 
-#define AHEAD 24u                            /* samples: a thread's are far apart in memory */
-
 struct node_list {
 	struct stack_tree_node *nodes;
 	uint32_t n, capacity;
 	struct table table;                  /* those that are found by caller and text */
+};
+
+/* A sample, and the shape to be placed for it. Samples of a thread are far apart in memory. */
+struct placing {
+	uint32_t sample, shape;
 };
 
 struct building {
@@ -36,7 +39,8 @@ struct building {
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * MARKS + mark */
-	uint32_t *first, *order;             /* samples with a stack, by root: where each begins */
+	uint32_t *first;                     /* where in `order` the samples of each root begin */
+	struct placing *order;               /* of samples with a stack, by root */
 	uint32_t *placed;                  /* node of each shape below the root at hand, or older */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
@@ -343,15 +347,16 @@ static int order_samples(struct building *b)
 		b->first[i] += b->first[i - 1];
 	for (i = 0; i < b->in->nsamples; i++) {
 		if (has_stack(b, i))
-			b->order[b->first[t->of_sample[i] + 1]++] = i;
+			b->order[b->first[t->of_sample[i] + 1]++] = (struct placing){
+				.sample = i, .shape = leaf_shape(b, b->in->samples[i].stack),
+			};
 	}
 	return 0;
 }
 
 static int place_samples(struct building *b)
 {
-	const struct incident_sample *samples = b->in->samples;
-	uint32_t ntops = b->nodes.n, root, base, i;
+	uint32_t ntops = b->nodes.n, root, base, i, node;
 
 	b->placed = array_of_none(b->shapes.n);
 	if (!b->placed)
@@ -359,16 +364,10 @@ static int place_samples(struct building *b)
 	for (root = 0; root < ntops; root++) {
 		base = b->nodes.n;
 		for (i = b->first[root]; i < b->first[root + 1]; i++) {
-			uint32_t sample = b->order[i], node;
-
-			if (i + AHEAD < b->first[ntops]) {
-				__builtin_prefetch(&samples[b->order[i + AHEAD]].stack);
-				__builtin_prefetch(&b->t->of_sample[b->order[i + AHEAD]], 1);
-			}
-			node = place(b, root, base, leaf_shape(b, samples[sample].stack));
+			node = place(b, root, base, b->order[i].shape);
 			if (node == STACK_TREE_NONE)
 				return ERR_MEMORY;
-			b->t->of_sample[sample] = node;
+			b->t->of_sample[b->order[i].sample] = node;
 		}
 	}
 	return 0;

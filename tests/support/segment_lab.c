@@ -137,8 +137,9 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 {
 	const uint8_t *at = s->bytes + 2, *end = s->bytes + s->nbytes;
 	uint64_t v = 0, skipped, columns_bytes = 0, lengths[SEGMENT_COLUMNS];
-	uint8_t planes[4096];
-	size_t head;
+	uint8_t columns[4096];
+	struct planes planes;
+	size_t head, to;
 	unsigned i;
 
 	for (i = 0; i < 9 + 1; i++)                  /* three times, six counts, streams */
@@ -150,7 +151,7 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 		columns_bytes += lengths[i];
 	}
 	head = (size_t)(at - s->bytes);
-	if (head + columns_bytes > room || columns_bytes > sizeof(planes))
+	if (head + columns_bytes > room || columns_bytes > sizeof(columns))
 		return 0;
 	memcpy(out, s->bytes, head);
 	out[1] = 0;
@@ -158,14 +159,18 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 		memcpy(out + head, at, columns_bytes);
 		return head + columns_bytes;
 	}
-	if (inflate_bytes(at, (size_t)(end - at), planes, columns_bytes))
+	if (inflate_bytes(at, (size_t)(end - at), columns, columns_bytes))
 		return 0;
-	for (i = 0, v = 0; i < SEGMENT_COLUMNS; i++) {
-		if (!segment_is_numbers(i))
-			memcpy(out + head + v, planes + v, lengths[i]);
-		else if (!planes_join(planes + v, lengths[i], out + head + v))
-			return 0;
-		v += lengths[i];
+	for (i = 0, to = head, at = columns; i < SEGMENT_COLUMNS; at += lengths[i++]) {
+		if (!segment_is_numbers(i)) {
+			memcpy(out + to, at, lengths[i]);
+			to += lengths[i];
+		} else {
+			if (!planes_open(&planes, at, lengths[i]))
+				return 0;
+			while (planes_next(&planes, &v))
+				to += varint_put(out + to, v);
+		}
 	}
 	return head + columns_bytes;
 }

@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+static bool planes_join(const uint8_t *bytes, size_t n, uint8_t *out)
+{
+	struct planes p;
+	uint64_t v;
+
+	if (!planes_open(&p, bytes, n))
+		return false;
+	while (planes_next(&p, &v))
+		out += varint_put(out, v);
+	return true;
+}
+
 /* 1, 300 = ac 02, 5, 70000 = f0 a2 04: first bytes 01 ac 05 f0, second 02 a2, third 04. */
 TEST(planes_hold_the_first_bytes_then_the_second_ones)
 {
