@@ -124,57 +124,39 @@ static void name_frame(struct worker *w, struct frame *frame)
 }
 
 /*
- * A process that has ended, or a kernel thread, gets none. /proc shows what the pid runs now, which
- * may already be the next exec: the short name must still be the one that this process had.
- */
-static void read_command_line(struct process *process)
-{
-	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
-	const char *comm = atomic_load(&process->comm);
-	char comm_now[16];
-
-	if (comm && !atomic_load(&process->cmdline) &&
-	    !os_process_arguments(process->pid, &text, NULL) && text.len &&
-	    symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now))
-		process_set_cmdline(process, buf_text(&text));
-	buf_free(&text);
-}
-
-/*
  * The first time its short name must be the one that it had, so that it is not the next process
  * with this pid; later it must be the same program with any name.
  */
-static bool is_still(struct process *process)
+static bool is_still(struct process *process, const struct symbol_process *now)
 {
 	const char *comm = atomic_load(&process->comm);
-	uint64_t identity = symbol_process_identity(process->pid), known = 0;
-	char comm_now[16];
+	uint64_t known = 0;
 
-	if (!identity || !comm)
+	if (!now->identity || !comm)
 		return false;
 	if (atomic_load(&process->identity))
-		return atomic_load(&process->identity) == identity;
-	return symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now) &&
-	       atomic_compare_exchange_strong(&process->identity, &known, identity);
+		return atomic_load(&process->identity) == now->identity;
+	return !strcmp(comm, now->comm) &&
+	       atomic_compare_exchange_strong(&process->identity, &known, now->identity);
 }
 
 /*
  * For where a process lives, which does not depend on the program: one that gave itself another
  * name before it was looked at is known by its start.
  */
-static bool is_still_there(struct process *process)
+static bool is_still_there(struct process *process, const struct symbol_process *now)
 {
-	uint64_t start_ns = process->start_ns, now_ns;
+	uint64_t start_ns = process->start_ns;
 
-	if (is_still(process))
-		return true;
-	now_ns = symbol_process_start_ns(process->pid);
-	return now_ns && now_ns + START_SLACK_NS > start_ns && now_ns < start_ns + START_SLACK_NS;
+	return is_still(process, now) ||
+	       (now->start_ns && now->start_ns + START_SLACK_NS > start_ns &&
+		now->start_ns < start_ns + START_SLACK_NS);
 }
 
 /*
- * A home is read anew each time unless it is known, but for its service: at the 3rd, 6th, 12th, 24th... time, and until
- * it is found, as that takes the list of mappings, which may have many thousands of lines.
+ * A home is read anew each time unless it is known, but for its service: at the 3rd, 6th, 12th,
+ * 24th... time, and until it is found, as that takes the list of mappings, which may have many
+ * thousands of lines.
  */
 static bool asks_for_service(uint32_t nread, const char *now)
 {
@@ -183,27 +165,52 @@ static bool asks_for_service(uint32_t nread, const char *now)
 	return n && nread % SERVICE_AT == 0 && (n & (n - 1)) == 0 && !now[home_cgroup_bytes(now)];
 }
 
-static void read_home(struct process *process)
+/* Append its home as it is now. returns  false when it is known already */
+static bool read_home(struct process *process, struct buf *home)
 {
 	uint32_t nread = atomic_fetch_add(&process->nhomes_read, 1);
-	struct buf home = {.max_bytes = HOME_TEXT_MAX}, payload = {0};
 	const char *now = process_home(process);
-	const uint64_t read_ns = os_now_ns();
 	char service[HOME_PART_BYTES] = "";
+	struct buf payload = {0};
 
 	if (process_home_is_known(process) && !asks_for_service(nread, now))
-		return;
-	symbol_cgroup(process->pid, &home);
+		return false;
+	symbol_cgroup(process->pid, home);
 	if (asks_for_service(nread, now))
 		symbol_otel_context(process->pid, OTEL_PAYLOAD_MAX, &payload);
 	if (!otel_service((const uint8_t *)payload.data, payload.len, service, sizeof(service)) &&
 	    now[home_cgroup_bytes(now)])
 		snprintf(service, sizeof(service), "%s", now + home_cgroup_bytes(now) + 1);
 	if (*service)
-		buf_printf(&home, "\n%s", service);
-	if (!home.failed && is_still_there(process))
-		process_set_home(process, buf_text(&home), read_ns);
+		buf_printf(home, "\n%s", service);
 	buf_free(&payload);
+	return !home->failed;
+}
+
+/*
+ * A process that has ended, or a kernel thread, gets no command line. /proc shows what the pid runs
+ * now, which may already be the next exec: the short name must still be the one that this process
+ * had. So /proc/PID/stat is read last, and tells of both texts whose they are.
+ */
+static void read_facts(struct process *process)
+{
+	struct buf home = {.max_bytes = HOME_TEXT_MAX}, line = {.max_bytes = PROCESS_CMDLINE_MAX};
+	const char *comm = atomic_load(&process->comm);
+	const uint64_t read_ns = os_now_ns();
+	struct symbol_process now;
+	bool has_home;
+
+	if (comm && !atomic_load(&process->cmdline) &&
+	    os_process_arguments(process->pid, &line, NULL))
+		buf_free(&line);
+	has_home = read_home(process, &home);
+	if ((line.len || has_home) && symbol_process_now(process->pid, &now)) {
+		if (line.len && !strcmp(comm, now.comm))
+			process_set_cmdline(process, buf_text(&line));
+		if (has_home && is_still_there(process, &now))
+			process_set_home(process, buf_text(&home), read_ns);
+	}
+	buf_free(&line);
 	buf_free(&home);
 }
 
@@ -217,10 +224,8 @@ void request_handle(struct worker *w, const struct request *r)
 		cache_open(w->cache, r->at.object, r->pid);
 		break;
 	case REQUEST_PROCESS:
-		if (worker_enter(w, (struct spot){.process = r->at.process})) {
-			read_command_line(r->at.process);
-			read_home(r->at.process);
-		}
+		if (worker_enter(w, (struct spot){.process = r->at.process}))
+			read_facts(r->at.process);
 		break;
 	}
 }

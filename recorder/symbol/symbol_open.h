@@ -55,8 +55,15 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
  */
 uint64_t symbol_process_identity(uint32_t pid);
 
-/* Linux only: when a process started, by the recorder clock, to some 10 ms; 0 = no such process. */
-uint64_t symbol_process_start_ns(uint32_t pid);
+/* Linux only: a process as it is now. */
+struct symbol_process {
+	uint64_t identity;                   /* symbol_process_identity() */
+	uint64_t start_ns;                   /* by the recorder clock, to some 10 ms; 0 = unknown */
+	char comm[16];                       /* its short name */
+};
+
+/* returns  false when there is no such process */
+bool symbol_process_now(uint32_t pid, struct symbol_process *out);
 
 /* The vDSO of this process, the same for every 64-bit process; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);

@@ -224,16 +224,36 @@ static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 	return known;
 }
 
-/* When it started: proc(5), stat, field 22, in ticks since boot. 0 = no such process. */
-static uint64_t started_ticks(uint32_t pid)
+/* Here a backslash is \\ and a line feed \n: proc_task_name(), fs/proc/array.c. */
+static void take_comm(const char *at, const char *end, char comm[16])
+{
+	size_t n = 0;
+
+	for (; at < end && n < 15; at++) {
+		if (*at == '\\' && at + 1 < end && *++at == 'n')
+			break;               /* as symbol_comm(), which ends there */
+		comm[n++] = *at;
+	}
+	comm[n] = '\0';
+}
+
+/*
+ * When it started: proc(5), stat, field 22, in ticks since boot. 0 = no such process.
+ *
+ * comm     its short name, as symbol_comm() gives it; NULL: not asked for
+ */
+static uint64_t started_ticks(uint32_t pid, char comm[16])
 {
 	struct buf text = {0};
-	const char *at = NULL;
+	const char *at = NULL, *name;
 	uint64_t ticks = 0;
 	unsigned field;
 
 	if (load_proc(pid, "stat", STAT_MAX_BYTES, &text))
 		at = strrchr(buf_text(&text), ')');
+	name = at && comm ? strchr(buf_text(&text), '(') : NULL;
+	if (name && name < at)
+		take_comm(name + 1, at, comm);
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -242,12 +262,12 @@ static uint64_t started_ticks(uint32_t pid)
 	return ticks;
 }
 
-/* How long it has run; 0 = unknown. */
-static uint64_t age_ns(uint32_t pid)
+/* How long it has run, if it started so many ticks after the machine; 0 = unknown. */
+static uint64_t age_ns(uint64_t ticks)
 {
-	uint64_t ticks = started_ticks(pid), up_ns;
 	long hz = sysconf(_SC_CLK_TCK);
 	struct timespec boot;
+	uint64_t up_ns;
 
 	if (!ticks || hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
 		return 0;
@@ -258,22 +278,14 @@ static uint64_t age_ns(uint32_t pid)
 /* When it started by the wall clock; 0 = unknown. */
 static uint64_t started_wall_ns(uint32_t pid)
 {
-	uint64_t ns = age_ns(pid);
+	uint64_t ns = age_ns(started_ticks(pid, NULL));
 
 	return ns ? os_wall_ns() - ns : 0;
 }
 
-uint64_t symbol_process_start_ns(uint32_t pid)
-{
-	uint64_t ns = age_ns(pid);
-
-	return ns ? os_now_ns() - ns : 0;
-}
-
 /* A program whose exe we may not look at is identified by its start alone. */
-uint64_t symbol_process_identity(uint32_t pid)
+static uint64_t identity_of(uint32_t pid, uint64_t ticks)
 {
-	uint64_t ticks = started_ticks(pid);
 	struct os_file_info exe = {0};
 	char path[64];
 
@@ -281,6 +293,23 @@ uint64_t symbol_process_identity(uint32_t pid)
 	if (ticks)
 		os_path_info(path, &exe, NULL);
 	return ticks ? hash_pair(ticks, hash_pair(exe.dev, exe.ino)) | 1 : 0;
+}
+
+uint64_t symbol_process_identity(uint32_t pid)
+{
+	return identity_of(pid, started_ticks(pid, NULL));
+}
+
+bool symbol_process_now(uint32_t pid, struct symbol_process *out)
+{
+	uint64_t ticks, ns;
+
+	*out = (struct symbol_process){.identity = 0};
+	ticks = started_ticks(pid, out->comm);
+	ns = age_ns(ticks);
+	out->identity = identity_of(pid, ticks);
+	out->start_ns = ns ? os_now_ns() - ns : 0;
+	return ticks != 0;
 }
 
 static int check_perf_map(uint32_t pid, uint32_t uid, const char *path,

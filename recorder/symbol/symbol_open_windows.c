@@ -75,10 +75,11 @@ uint64_t symbol_process_identity(uint32_t pid)
 	return 0;
 }
 
-uint64_t symbol_process_start_ns(uint32_t pid)
+bool symbol_process_now(uint32_t pid, struct symbol_process *out)
 {
 	(void)pid;
-	return 0;
+	(void)out;
+	return false;
 }
 
 void symbol_cgroup(uint32_t pid, struct buf *out)

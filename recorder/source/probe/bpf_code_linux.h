@@ -12,7 +12,7 @@
 
 #include <linux/bpf.h>
 
-#define BPF_CODE_MAX 1024u                   /* instructions */
+#define BPF_CODE_MAX 2048u                   /* instructions */
 #define BPF_NEWS_MAX 32
 #define BPF_WANTS_MAX 16u                    /* of one probe */
 

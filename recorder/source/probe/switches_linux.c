@@ -22,7 +22,8 @@
 #define ID (-8)                              /* on the program's stack: the CPU, */
 #define KEY (-16)                            /* of a ring, of a known stack, */
 #define NUMBER (-24)                         /* of the stack that repeats; 0 = none, */
-#define WORD (-32)
+#define WORD (-32)                           /* of a stack: where it is, */
+#define BASE (-40)                           /* and where the window begins */
 #define KNOWN_MAX 8192u                      /* stacks; one takes the place of another */
 #define REPEATS 64                           /* one in so many has its stack taken all the same */
 #define STATES 0xff                          /* of a task; without TASK_REPORT_MAX */
@@ -47,6 +48,7 @@ struct switches {
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
+#define WINDOW 384                           /* bytes read at once to compare words */
 #define PIECE 128                            /* less than what is above all frames: pt_regs */
 
 /* Where the records are, in perf's first page. */
@@ -59,6 +61,7 @@ enum {
 	OWN = offsetof(struct control, own),
 	TAKEN = PAGE / 2,                    /* what a stack that is taken has as raw data: */
 	TAKEN_STATE = TAKEN, TAKEN_KERNEL = TAKEN + 8, TAKEN_BYTES = 8 + 12 * PIECE,
+	READ = PAGE - WINDOW,                /* the window, behind that */
 };
 
 /* Of struct pt_regs of x86-64. */
@@ -200,6 +203,43 @@ static void compare(struct bpf_code *c, int16_t reg, int16_t known, struct label
 }
 
 /*
+ * Go on if the word at the address of r3 has the value that is known at r9. A helper's call costs
+ * more than what it reads, so neighbours are read with it: not beyond the page, for the next one
+ * may be none.
+ */
+static void compare_word(struct bpf_code *c, int helper, int16_t known, struct label *differs)
+{
+	struct label within = {.n = 0}, read = {.n = 0};
+
+	move(c, BPF_REG_1, BPF_REG_3);
+	load(c, BPF_REG_2, BPF_REG_10, BASE);
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	jump(c, &within, BPF_JLE | BPF_K, BPF_REG_1, 0, WINDOW - 8);
+	store(c, BPF_REG_10, WORD, BPF_REG_3);
+	move(c, BPF_REG_1, BPF_REG_3);
+	alu(c, BPF_AND, BPF_REG_1, PAGE - 1);
+	jump(c, &read, BPF_JLE | BPF_K, BPF_REG_1, 0, PAGE - WINDOW);
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
+	alu(c, BPF_ADD, BPF_REG_3, PAGE - WINDOW);
+	here(c, &read);
+	store(c, BPF_REG_10, BASE, BPF_REG_3);
+	move(c, BPF_REG_1, BPF_REG_7);
+	alu(c, BPF_ADD, BPF_REG_1, READ);
+	set(c, BPF_REG_2, WINDOW);
+	call(c, helper);
+	jump(c, differs, BPF_JNE | BPF_K, BPF_REG_0, 0, 0);
+	load(c, BPF_REG_1, BPF_REG_10, WORD);
+	load(c, BPF_REG_2, BPF_REG_10, BASE);
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	jump(c, differs, BPF_JGT | BPF_K, BPF_REG_1, 0, WINDOW - 8);
+	here(c, &within);
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_7, 0, 0);
+	load(c, BPF_REG_1, BPF_REG_1, READ);
+	load(c, BPF_REG_2, BPF_REG_9, known);
+	jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
+}
+
+/*
  * Go on if the thread is where the stack at r9 is in the kernel. The frames of the calls that led
  * to the switch lie above the program's own stack, at the same distance each time; between them
  * and the system call's begin is a gap of random size.
@@ -218,13 +258,7 @@ static void compare_kernel(struct bpf_code *c, struct label *differs)
 		load(c, BPF_REG_3, BPF_REG_7, OWN);
 		load(c, BPF_REG_1, BPF_REG_9, at);
 		emit(c, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
-		move(c, BPF_REG_1, BPF_REG_10);
-		alu(c, BPF_ADD, BPF_REG_1, WORD);
-		set(c, BPF_REG_2, 8);
-		call(c, BPF_FUNC_probe_read_kernel);
-		load(c, BPF_REG_1, BPF_REG_10, WORD);
-		load(c, BPF_REG_2, BPF_REG_9, (int16_t)(at + 8));
-		jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
+		compare_word(c, BPF_FUNC_probe_read_kernel, (int16_t)(at + 8), differs);
 	}
 	here(c, &same);
 }
@@ -284,20 +318,15 @@ static void recognize(struct bpf_code *c, const struct switches *s,
 	store(c, BPF_REG_9, KNOWN(repeats), BPF_REG_1);
 	alu(c, BPF_AND, BPF_REG_1, REPEATS - 1);
 	jump(c, differs, BPF_JEQ | BPF_K, BPF_REG_1, 0, 0);
+	set_wide(c, BPF_REG_1, 0, 1ULL << 63);
+	store(c, BPF_REG_10, BASE, BPF_REG_1);   /* no address is in that window */
 	for (i = 0; i < (int16_t)SWITCH_WORDS_MAX; i++) {
 		int16_t at = (int16_t)(KNOWN(words) + 16 * i);
 
 		load(c, BPF_REG_1, BPF_REG_9, KNOWN(nwords));
 		jump(c, &same, BPF_JLE | BPF_K, BPF_REG_1, 0, i);
-		move(c, BPF_REG_1, BPF_REG_10);
-		alu(c, BPF_ADD, BPF_REG_1, WORD);
-		set(c, BPF_REG_2, 8);
 		load(c, BPF_REG_3, BPF_REG_9, at);
-		call(c, BPF_FUNC_probe_read_user);
-		jump(c, differs, BPF_JNE | BPF_K, BPF_REG_0, 0, 0);
-		load(c, BPF_REG_1, BPF_REG_10, WORD);
-		load(c, BPF_REG_2, BPF_REG_9, (int16_t)(at + 8));
-		jump(c, differs, BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0);
+		compare_word(c, BPF_FUNC_probe_read_user, (int16_t)(at + 8), differs);
 	}
 	here(c, &same);
 	compare_kernel(c, differs);
