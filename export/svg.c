@@ -141,6 +141,7 @@ static int make_boxes(struct flame *f, const struct export_options *opt, struct 
 		return rc;
 	n = (size_t)f->tree->nnodes + 1;
 	f->weight = f->diff ? calloc(n, sizeof(*f->weight)) : export_tree_own(f->tree, f->in);
+	stack_tree_drop_samples(&f->own);
 	f->start = calloc(n, sizeof(*f->start));
 	f->order = calloc(n, sizeof(*f->order));
 	f->depth = calloc(n, sizeof(*f->depth));

@@ -435,12 +435,25 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 	return 0;
 }
 
+void stack_tree_drop_samples(struct stack_tree *t)
+{
+	free(t->of_sample);
+	t->of_sample = NULL;
+}
+
+void stack_tree_keep_texts(struct stack_tree *t)
+{
+	stack_tree_drop_samples(t);
+	free(t->nodes);
+	t->nodes = NULL;
+	t->nnodes = t->nsamples = 0;
+}
+
 void stack_tree_free(struct stack_tree *t)
 {
+	stack_tree_keep_texts(t);
 	text_table_free(&t->texts);
 	free(t->codes);
-	free(t->nodes);
-	free(t->of_sample);
 	memset(t, 0, sizeof(*t));
 }
 
