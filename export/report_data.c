@@ -27,9 +27,10 @@ struct data {
 	const struct export_options *opt;
 	struct stack_tree tree;
 	uint32_t buckets;
-	uint64_t *weight;                    /* of each node with its callees */
 	uint32_t *to;                        /* number in the file: its own, or of a "(small)" */
-	uint32_t *small;                     /* number of the "(small)" below a kept node */
+	/* While nodes are numbered: of each its weight with its callees; the "(small)" below it. */
+	uint64_t *weight;
+	uint32_t *small;
 	struct stack_tree_node *nodes;       /* those of the file */
 	uint32_t nkept, nsmall, nsummed;
 	uint64_t *sums;                      /* of each node of the file, in a bucket */
@@ -122,6 +123,10 @@ static int prepare(struct data *d, struct err *err)
 	stack_tree_add_up(&d->tree, d->weight);
 	number_nodes(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6
 							: 0);
+	free(d->weight);
+	free(d->small);
+	d->weight = NULL;
+	d->small = NULL;
 	n = (size_t)d->nkept + d->nsmall;
 	d->sums = calloc(n + 1, sizeof(*d->sums));
 	d->last_bucket = array_of_none(n);
