@@ -181,7 +181,10 @@ static int by_number(const void *a, const void *b)
 	return compare_u64(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Add up the bucket's samples from *at on by node; returns how many nodes have some. */
+/*
+ * Add up the bucket's samples by node: those from *at on, as samples are in order of time. Returns
+ * how many nodes have some.
+ */
 static uint32_t sum_bucket(struct data *d, uint32_t bucket, uint32_t *at)
 {
 	const struct incident *in = d->in;
@@ -203,6 +206,21 @@ static uint32_t sum_bucket(struct data *d, uint32_t bucket, uint32_t *at)
 	return n;
 }
 
+/* Sort the bucket's nodes; where they are many of all, looking at each of all is quicker. */
+static void order_touched(struct data *d, uint32_t bucket, uint32_t n)
+{
+	uint32_t all = d->nkept + d->nsmall, i, put = 0;
+
+	if (n < all / 16) {
+		qsort(d->touched, n, sizeof(*d->touched), by_number);
+		return;
+	}
+	for (i = 0; i < all; i++) {
+		d->touched[put] = i;
+		put += d->last_bucket[i] == bucket;
+	}
+}
+
 /* Of each bucket: how many nodes it has, then each with the weight of its samples. */
 static void put_weights(struct data *d)
 {
@@ -212,7 +230,7 @@ static void put_weights(struct data *d)
 	json_key_open(j, "weights", '[');
 	for (b = 0; b < d->buckets; b++) {
 		n = sum_bucket(d, b, &at);
-		qsort(d->touched, n, sizeof(*d->touched), by_number);
+		order_touched(d, b, n);
 		json_uint(j, n);
 		for (i = 0; i < n; i++) {
 			json_uint(j, d->touched[i] - (i ? d->touched[i - 1] : 0));
