@@ -94,7 +94,7 @@ def recording(tree, store, *options):
     try:
         begin = time.monotonic()
         for line in own.stderr:
-            if "recording" in line:
+            if "recording this machine" in line:
                 break
         yield own, (time.monotonic() - begin) * 1000
     finally:
