@@ -339,6 +339,7 @@ static int folded_write(const struct incident *in, const struct export_options *
 	rc = export_tree_build(&tree, in, opt, &folded_style, err);
 	if (!rc) {
 		counts = export_tree_own(&tree, in);
+		stack_tree_drop_samples(&tree);
 		rc = counts ? write_tree(&tree, counts, NULL, out, err)
 			    : err_memory(err, "while folding stacks");
 	}

@@ -27,13 +27,14 @@ struct data {
 	const struct export_options *opt;
 	struct stack_tree tree;
 	uint32_t buckets;
-	uint64_t *weight;                    /* of each node with its callees */
 	uint32_t *to;                        /* number in the file: its own, or of a "(small)" */
-	uint32_t *small;                     /* number of the "(small)" below a kept node */
+	/* While nodes are numbered: of each its weight with its callees; the "(small)" below it. */
+	uint64_t *weight;
+	uint32_t *small;
 	struct stack_tree_node *nodes;       /* those of the file */
 	uint32_t nkept, nsmall, nsummed;
-	uint32_t *first;                     /* of each bucket in samples; one more */
-	uint32_t *samples;                   /* by bucket, then by node in the file */
+	uint64_t *sums;                      /* of each node of the file, in a bucket */
+	uint32_t *last_bucket, *touched;     /* of each node its latest bucket; a bucket's nodes */
 	struct json json;
 	struct buf scratch;
 };
@@ -100,53 +101,6 @@ static uint32_t bucket_of(const struct data *d, uint64_t time_ns)
 	return at >= d->buckets ? d->buckets - 1 : (uint32_t)at;
 }
 
-static uint32_t node_of(const struct data *d, uint32_t sample)
-{
-	return d->to[d->tree.of_sample[sample]];
-}
-
-/*
- * The samples in the order of their nodes in the file: count, lay out, fill. While filling, at[n +
- * 1] is where node n's next sample goes.
- */
-static int order_by_node(const struct data *d, uint32_t *order)
-{
-	uint32_t nnodes = d->nkept + d->nsmall, i;
-	uint32_t *at = calloc((size_t)nnodes + 2, sizeof(*at));
-
-	if (!at)
-		return ERR_MEMORY;
-	for (i = 0; i < d->in->nsamples; i++)
-		if (d->tree.of_sample[i] != STACK_TREE_NONE)
-			at[node_of(d, i) + 2]++;
-	for (i = 2; i < nnodes + 1; i++)
-		at[i] += at[i - 1];
-	for (i = 0; i < d->in->nsamples; i++)
-		if (d->tree.of_sample[i] != STACK_TREE_NONE)
-			order[at[node_of(d, i) + 1]++] = i;
-	free(at);
-	return 0;
-}
-
-/* The same with buckets, each of which so has its samples in the order of their nodes. */
-static int fill_buckets(struct data *d)
-{
-	uint32_t *order = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*order)), i;
-	int rc = order ? order_by_node(d, order) : ERR_MEMORY;
-
-	for (i = 0; !rc && i < d->tree.nsamples; i++)
-		d->first[bucket_of(d, d->in->samples[order[i]].time_ns) + 2]++;
-	for (i = 2; i < d->buckets + 2; i++)
-		d->first[i] += d->first[i - 1];
-	for (i = 0; !rc && i < d->tree.nsamples; i++) {
-		uint32_t bucket = bucket_of(d, d->in->samples[order[i]].time_ns);
-
-		d->samples[d->first[bucket + 1]++] = order[i];
-	}
-	free(order);
-	return rc;
-}
-
 static int prepare(struct data *d, struct err *err)
 {
 	uint64_t whole = 0;
@@ -162,16 +116,24 @@ static int prepare(struct data *d, struct err *err)
 	d->to = calloc(n, sizeof(*d->to));
 	d->small = calloc(n, sizeof(*d->small));
 	d->nodes = calloc(2 * n, sizeof(*d->nodes));
-	d->first = calloc((size_t)d->buckets + 2, sizeof(*d->first));
-	d->samples = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->samples));
-	if (!d->weight || !d->to || !d->small || !d->nodes || !d->first || !d->samples)
+	if (!d->weight || !d->to || !d->small || !d->nodes)
 		return err_memory(err, "while summing samples for the report");
 	for (i = 0; i < d->tree.nnodes; i++)
 		whole += d->weight[i];
 	stack_tree_add_up(&d->tree, d->weight);
 	number_nodes(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6
 							: 0);
-	return fill_buckets(d) ? err_memory(err, "while summing samples for the report") : 0;
+	free(d->weight);
+	free(d->small);
+	d->weight = NULL;
+	d->small = NULL;
+	n = (size_t)d->nkept + d->nsmall;
+	d->sums = calloc(n + 1, sizeof(*d->sums));
+	d->last_bucket = array_of_none(n);
+	d->touched = malloc((n + 1) * sizeof(*d->touched));
+	return d->sums && d->last_bucket && d->touched
+		       ? 0
+		       : err_memory(err, "while summing samples for the report");
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -214,28 +176,65 @@ void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, 
 	json_close(j, ']');
 }
 
+static int by_number(const void *a, const void *b)
+{
+	return compare_u64(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/*
+ * Add up the bucket's samples by node: those from *at on, as samples are in order of time. Returns
+ * how many nodes have some.
+ */
+static uint32_t sum_bucket(struct data *d, uint32_t bucket, uint32_t *at)
+{
+	const struct incident *in = d->in;
+	uint32_t n = 0;
+
+	for (; *at < in->nsamples && bucket_of(d, in->samples[*at].time_ns) <= bucket; ++*at) {
+		uint32_t node = d->tree.of_sample[*at];
+
+		if (node == STACK_TREE_NONE)
+			continue;
+		node = d->to[node];
+		if (d->last_bucket[node] != bucket) {
+			d->last_bucket[node] = bucket;
+			d->touched[n++] = node;
+			d->sums[node] = 0;
+		}
+		d->sums[node] += export_weight(in, &in->samples[*at]);
+	}
+	return n;
+}
+
+/* Sort the bucket's nodes; where they are many of all, looking at each of all is quicker. */
+static void order_touched(struct data *d, uint32_t bucket, uint32_t n)
+{
+	uint32_t all = d->nkept + d->nsmall, i, put = 0;
+
+	if (n < all / 16) {
+		qsort(d->touched, n, sizeof(*d->touched), by_number);
+		return;
+	}
+	for (i = 0; i < all; i++) {
+		d->touched[put] = i;
+		put += d->last_bucket[i] == bucket;
+	}
+}
+
 /* Of each bucket: how many nodes it has, then each with the weight of its samples. */
 static void put_weights(struct data *d)
 {
 	struct json *j = &d->json;
-	uint32_t b, i, n, end;
+	uint32_t at = 0, b, i, n;
 
 	json_key_open(j, "weights", '[');
 	for (b = 0; b < d->buckets; b++) {
-		uint32_t last = 0, node;
-		uint64_t weight;
-
-		end = d->first[b + 1];
-		for (i = d->first[b], n = 0; i < end; i++)
-			n += i == d->first[b] ||
-			     node_of(d, d->samples[i]) != node_of(d, d->samples[i - 1]);
+		n = sum_bucket(d, b, &at);
+		order_touched(d, b, n);
 		json_uint(j, n);
-		for (i = d->first[b]; i < end; last = node) {
-			node = node_of(d, d->samples[i]);
-			for (weight = 0; i < end && node_of(d, d->samples[i]) == node; i++)
-				weight += export_weight(d->in, &d->in->samples[d->samples[i]]);
-			json_uint(j, node - last);
-			json_uint(j, weight);
+		for (i = 0; i < n; i++) {
+			json_uint(j, d->touched[i] - (i ? d->touched[i - 1] : 0));
+			json_uint(j, d->sums[d->touched[i]]);
 		}
 	}
 	json_close(j, ']');
@@ -451,8 +450,9 @@ int report_data(const struct incident *in, const struct export_options *opt, boo
 	free(d.to);
 	free(d.small);
 	free(d.nodes);
-	free(d.first);
-	free(d.samples);
+	free(d.sums);
+	free(d.last_bucket);
+	free(d.touched);
 	buf_free(&d.scratch);
 	return rc;
 }

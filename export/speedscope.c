@@ -7,6 +7,7 @@
  */
 #include "export/names.h"
 #include "export/export_tree.h"
+#include "model/lists.h"
 
 #include "base/array.h"
 #include "base/json.h"
@@ -19,16 +20,19 @@
 
 /* ---- who has which samples ------------------------------------------------------------------- */
 
-/* A thread of the tree; its samples are order[first] and the n - 1 after it. */
+/* A thread of the tree. */
 struct lane {
-	uint32_t node, first, n;
+	uint32_t node;
+	bool used;
 	uint64_t weight;
 };
 
 struct lanes {
+	const struct stack_tree *tree;
 	struct lane *items;
 	uint32_t n;
-	uint32_t *order;                     /* samples by lane, then time */
+	uint32_t *thread, *number;           /* of each node its thread, of that one its lane */
+	struct lists samples;                /* of each lane */
 };
 
 /* For each node the thread it is below, or the node itself; callers come first. */
@@ -56,9 +60,9 @@ static int compare_lanes(const void *left, const void *right)
 }
 
 /* Make a lane for each thread with samples, the heaviest first. */
-static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in,
-			const uint32_t *thread)
+static void weigh_lanes(struct lanes *l, const struct incident *in)
 {
+	const struct stack_tree *t = l->tree;
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++) {
@@ -66,72 +70,60 @@ static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struc
 
 		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
-		of = &l->items[thread[t->of_sample[i]]];
-		of->n++;
+		of = &l->items[l->thread[t->of_sample[i]]];
+		of->used = true;
 		of->weight += in->samples[i].weight;
 	}
 	for (i = 0; i < t->nnodes; i++) {
 		l->items[i].node = i;
-		if (l->items[i].n)
+		if (l->items[i].used)
 			l->items[l->n++] = l->items[i];
 	}
 	qsort(l->items, l->n, sizeof(*l->items), compare_lanes);
 }
 
-/* lane[thread node] becomes its lane's number; lanes beyond PROFILES_MAX are one, by time. */
-static void number_lanes(struct lanes *l, uint32_t *lane)
+/* Lanes beyond PROFILES_MAX are one, by time. */
+static void number_lanes(struct lanes *l)
 {
 	uint32_t i;
 
 	for (i = 0; i < l->n; i++)
-		lane[l->items[i].node] = i < PROFILES_MAX ? i : PROFILES_MAX;
+		l->number[l->items[i].node] = i < PROFILES_MAX ? i : PROFILES_MAX;
 	if (l->n <= PROFILES_MAX)
 		return;
-	for (i = PROFILES_MAX + 1; i < l->n; i++) {
-		l->items[PROFILES_MAX].n += l->items[i].n;
-		l->items[PROFILES_MAX].weight += l->items[i].weight;
-	}
 	l->items[PROFILES_MAX].node = STACK_TREE_NONE;
 	l->n = PROFILES_MAX + 1;
 }
 
-static void fill_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in,
-		       const uint32_t *thread, const uint32_t *lane)
+/* For lists_make(). */
+static uint32_t lane_of(const void *ctx, uint32_t sample)
 {
-	uint32_t i, at = 0;
+	const struct lanes *l = ctx;
+	uint32_t node = l->tree->of_sample[sample];
 
-	for (i = 0; i < l->n; i++) {
-		l->items[i].first = at;
-		at += l->items[i].n;
-		l->items[i].n = 0;
-	}
-	for (i = 0; i < in->nsamples; i++) {
-		struct lane *to;
-
-		if (t->of_sample[i] == STACK_TREE_NONE)
-			continue;
-		to = &l->items[lane[thread[t->of_sample[i]]]];
-		l->order[to->first + to->n++] = i;
-	}
+	return node == STACK_TREE_NONE ? LISTS_NONE : l->number[l->thread[node]];
 }
 
-static int make_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in)
+static int make_lanes(struct lanes *l, const struct incident *in)
 {
-	uint32_t *thread = thread_nodes(t);
-	uint32_t *lane = calloc((size_t)t->nnodes + 1, sizeof(*lane));
-	int rc = ERR_MEMORY;
+	const struct stack_tree *t = l->tree;
 
-	l->order = malloc(((size_t)t->nsamples + 1) * sizeof(*l->order));
+	l->thread = thread_nodes(t);
+	l->number = calloc((size_t)t->nnodes + 1, sizeof(*l->number));
 	l->items = calloc((size_t)t->nnodes + 1, sizeof(*l->items));
-	if (thread && lane && l->order && l->items) {
-		weigh_lanes(l, t, in, thread);
-		number_lanes(l, lane);
-		fill_lanes(l, t, in, thread, lane);
-		rc = 0;
-	}
-	free(thread);
-	free(lane);
-	return rc;
+	if (!l->thread || !l->number || !l->items)
+		return ERR_MEMORY;
+	weigh_lanes(l, in);
+	number_lanes(l);
+	return lists_make(&l->samples, l->n, in->nsamples, lane_of, l);
+}
+
+static void lanes_free(struct lanes *l)
+{
+	free(l->thread);
+	free(l->number);
+	free(l->items);
+	lists_free(&l->samples);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -144,7 +136,6 @@ struct writer {
 	struct out *out;
 	struct buf text;                     /* on its way to the file; failed = no memory */
 	struct json json;
-	uint64_t *weights;                   /* of the samples of a profile */
 	struct stack_tree_path path;         /* of the sample at hand */
 	uint32_t *open;                      /* texts of the frames that are open, root first */
 	uint32_t nopen, open_capacity;
@@ -161,12 +152,6 @@ static void make_path(struct writer *w, uint32_t node, bool whole)
 		w->text.failed = ERR_MEMORY;
 }
 
-static const struct incident_sample *sample_of(const struct writer *w, const struct lanes *l,
-					       const struct lane *lane, uint32_t i)
-{
-	return &w->in->samples[l->order[lane->first + i]];
-}
-
 /* The time between two samples that neither accounts for; 0 when it is too short to show. */
 static uint64_t gap_before(const struct writer *w, const struct incident_sample *last,
 			   const struct incident_sample *s)
@@ -180,11 +165,14 @@ static uint64_t gap_before(const struct writer *w, const struct incident_sample 
 }
 
 /* When a lane begins, from the window's start. */
-static uint64_t start_of(const struct writer *w, const struct lanes *l, const struct lane *lane)
+static uint64_t start_of(const struct writer *w, struct list samples)
 {
-	const struct incident_sample *s = sample_of(w, l, lane, 0);
+	const struct incident_sample *s = w->in->samples;
 	uint64_t from = w->in->head.t0_ns;
+	uint32_t first;
 
+	if (list_next(&samples, &first))
+		s += first;
 	if (!w->period_ns || s->time_ns < from || s->time_ns - from < s->weight)
 		return 0;
 	return s->time_ns - from - s->weight;
@@ -201,40 +189,65 @@ static void put_path(struct writer *w)
 	out_drain(w->out, &w->text, false);
 }
 
-/* Successive samples with equal stacks become one. */
-static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struct lane *lane)
+static void put_weight(struct writer *w, uint64_t weight)
+{
+	json_uint(&w->json, weight);
+	out_drain(w->out, &w->text, false);
+}
+
+/* Time without samples: an empty stack. */
+static void put_gap(struct writer *w, uint64_t weight, bool weights)
+{
+	w->path.n = 0;
+	if (weights)
+		put_weight(w, weight);
+	else
+		put_path(w);
+}
+
+/*
+ * The stacks of a lane, or what each of them weighs. Successive samples with equal stacks become
+ * one. Returns the weight of all.
+ */
+static uint64_t put_stacks(struct writer *w, struct list samples, bool whole, bool weights)
 {
 	const struct incident_sample *s, *last = NULL;
-	uint32_t i, n = 0, node, last_node = STACK_TREE_NONE;
-	uint64_t gap, total = 0;
+	uint32_t i, node, last_node = STACK_TREE_NONE;
+	uint64_t gap, weight = 0, total = 0;
 
-	json_key_open(&w->json, "samples", '[');
-	for (i = 0; i < lane->n && !w->text.failed; i++, last = s) {
-		s = sample_of(w, l, lane, i);
-		node = w->tree->of_sample[l->order[lane->first + i]];
+	for (; list_next(&samples, &i) && !w->text.failed; last = s, last_node = node) {
+		s = &w->in->samples[i];
+		node = w->tree->of_sample[i];
 		gap = gap_before(w, last, s);
-		if (gap) {
-			w->path.n = 0;
-			put_path(w);
-			w->weights[n++] = gap;
-			last_node = STACK_TREE_NONE;
-		}
 		total += gap + s->weight;
-		if (node == last_node) {
-			w->weights[n - 1] += s->weight;
+		if (!gap && node == last_node) {
+			weight += s->weight;
 			continue;
 		}
-		make_path(w, node, lane->node == STACK_TREE_NONE);
+		if (last && weights)
+			put_weight(w, weight);
+		weight = s->weight;
+		if (gap)
+			put_gap(w, gap, weights);
+		if (weights)
+			continue;
+		make_path(w, node, whole);
 		put_path(w);
-		w->weights[n++] = s->weight;
-		last_node = node;
 	}
+	if (last && weights)
+		put_weight(w, weight);
+	return total;
+}
+
+static uint64_t put_sampled(struct writer *w, struct list samples, bool whole)
+{
+	uint64_t total;
+
+	json_key_open(&w->json, "samples", '[');
+	put_stacks(w, samples, whole, false);
 	json_close(&w->json, ']');
 	json_key_open(&w->json, "weights", '[');
-	for (i = 0; i < n && !w->text.failed; i++) {
-		json_uint(&w->json, w->weights[i]);
-		out_drain(w->out, &w->text, false);
-	}
+	total = put_stacks(w, samples, whole, true);
 	json_close(&w->json, ']');
 	return total;
 }
@@ -255,22 +268,20 @@ static void close_to(struct writer *w, uint32_t depth, uint64_t at)
 		put_event(w, "C", w->open[--w->nopen], at);
 }
 
-static uint64_t put_evented(struct writer *w, const struct lanes *l, const struct lane *lane,
-			    uint64_t start)
+static uint64_t put_evented(struct writer *w, struct list samples, bool whole, uint64_t start)
 {
 	const struct incident_sample *s, *last = NULL;
 	uint64_t at = start, gap;
 	uint32_t i, same;
 
 	json_key_open(&w->json, "events", '[');
-	for (i = 0; i < lane->n && !w->text.failed; i++, last = s) {
-		s = sample_of(w, l, lane, i);
+	for (; list_next(&samples, &i) && !w->text.failed; last = s) {
+		s = &w->in->samples[i];
 		gap = gap_before(w, last, s);
 		if (gap)
 			close_to(w, 0, at);
 		at += gap;
-		make_path(w, w->tree->of_sample[l->order[lane->first + i]],
-			  lane->node == STACK_TREE_NONE);
+		make_path(w, w->tree->of_sample[i], whole);
 		for (same = 0; same < w->nopen && same < w->path.n &&
 			       w->open[same] == w->path.texts[same];)
 			same++;
@@ -305,18 +316,19 @@ static void put_name(struct writer *w, const struct lane *lane)
 	buf_free(&name);
 }
 
-static void put_profile(struct writer *w, const struct lanes *l, const struct lane *lane,
+static void put_profile(struct writer *w, const struct lane *lane, struct list samples,
 			bool evented)
 {
 	static const char *const units[METRIC_UNITS] = {"nanoseconds", "bytes", "none"};
-	uint64_t start = start_of(w, l, lane), length;
+	uint64_t start = start_of(w, samples), length;
+	bool whole = lane->node == STACK_TREE_NONE;
 
 	json_open(&w->json, '{');
 	json_key_str(&w->json, "type", evented ? "evented" : "sampled");
 	put_name(w, lane);
 	json_key_str(&w->json, "unit", units[stream_metrics[w->stream].unit]);
 	json_key_uint(&w->json, "startValue", start);
-	length = evented ? put_evented(w, l, lane, start) : put_sampled(w, l, lane);
+	length = evented ? put_evented(w, samples, whole, start) : put_sampled(w, samples, whole);
 	json_key_uint(&w->json, "endValue", start + length);
 	json_close(&w->json, '}');
 	out_drain(w->out, &w->text, true);
@@ -357,7 +369,7 @@ static void put_all(struct writer *w, const struct lanes *l, bool evented)
 	put_head(w);
 	json_key_open(&w->json, "profiles", '[');
 	for (i = 0; i < l->n && !w->text.failed && !out_failed(w->out); i++)
-		put_profile(w, l, &l->items[i], evented);
+		put_profile(w, &l->items[i], lists_get(&l->samples, i), evented);
 	json_close(&w->json, ']');
 	json_close(&w->json, '}');
 	buf_putc(&w->text, '\n');
@@ -368,7 +380,7 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 			    struct out *out, struct err *err)
 {
 	struct stack_tree tree = {0};
-	struct lanes lanes = {0};
+	struct lanes lanes = {.tree = &tree};
 	struct writer w = {.in = in, .tree = &tree, .stream = opt->stream, .out = out};
 	int rc;
 
@@ -377,17 +389,13 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 		w.period_ns = in->head.period_ns[opt->stream];
 	rc = export_tree_build(&tree, in, opt, &export_tree_plain, err);
 	if (!rc) {
-		/* Every sample may come with a gap. */
-		w.weights = malloc(((size_t)tree.nsamples * 2 + 1) * sizeof(*w.weights));
-		rc = w.weights ? make_lanes(&lanes, &tree, in) : ERR_MEMORY;
+		rc = make_lanes(&lanes, in);
 		if (!rc)
 			put_all(&w, &lanes, opt->evented);
 		if (rc || w.text.failed)
 			rc = err_memory(err, "while writing profiles");
 	}
-	free(lanes.items);
-	free(lanes.order);
-	free(w.weights);
+	lanes_free(&lanes);
 	free(w.path.texts);
 	free(w.open);
 	buf_free(&w.text);

@@ -64,8 +64,8 @@ static void add_up(struct flame *f)
 
 /* What the order of boxes depends on. */
 struct place {
-	uint32_t caller, node, len;          /* caller + 1; 0 = none */
-	const char *text;
+	uint32_t caller, node;               /* caller + 1; 0 = none */
+	const char *text;                    /* has no NUL within */
 };
 
 static int compare(const void *left, const void *right)
@@ -73,9 +73,7 @@ static int compare(const void *left, const void *right)
 	const struct place *a = left, *b = right;
 	int order = compare_u64(a->caller, b->caller);
 
-	if (!order)
-		order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
-	return order ? order : compare_u64(a->len, b->len);
+	return order ? order : strcmp(a->text, b->text);
 }
 
 /* Place the callees of each caller by name, from left to right; callers are placed before. */
@@ -91,12 +89,9 @@ static int lay_out(struct flame *f)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++) {
-		uint32_t text = f->tree->nodes[i].text;
-
 		places[i] = (struct place){
 			.caller = f->tree->nodes[i].caller + 1, .node = i,
-			.len = f->tree->texts.items[text].len,
-			.text = stack_tree_text(f->tree, text),
+			.text = stack_tree_text(f->tree, f->tree->nodes[i].text),
 		};
 	}
 	qsort(places, n, sizeof(*places), compare);
@@ -141,6 +136,7 @@ static int make_boxes(struct flame *f, const struct export_options *opt, struct 
 		return rc;
 	n = (size_t)f->tree->nnodes + 1;
 	f->weight = f->diff ? calloc(n, sizeof(*f->weight)) : export_tree_own(f->tree, f->in);
+	stack_tree_drop_samples(&f->own);
 	f->start = calloc(n, sizeof(*f->start));
 	f->order = calloc(n, sizeof(*f->order));
 	f->depth = calloc(n, sizeof(*f->depth));

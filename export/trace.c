@@ -11,6 +11,7 @@
 #include "export/event_json.h"
 #include "export/names.h"
 #include "export/export_tree.h"
+#include "model/lists.h"
 
 #include "base/array.h"
 
@@ -33,9 +34,10 @@ struct trace {
 	struct out *out;
 	struct buf text;                     /* on its way to the file; failed = no memory */
 	struct json json;
-	struct slice *slices;
-	uint32_t nslices, slices_capacity;
-	uint32_t *order, *first;             /* samples by thread, then time; of each thread */
+	struct slice *slices;                /* since none was open: not written yet */
+	uint32_t nslices, slices_capacity, nall;
+	bool writing;                        /* or just counting: nall */
+	struct lists samples;                /* of each thread */
 	struct stack_tree_path path;         /* of the sample at hand */
 	uint32_t *open;                      /* slices that are open, root first */
 	uint32_t open_capacity, nopen;
@@ -45,34 +47,18 @@ struct trace {
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* The index of a sample's thread; nthreads when it is not known. */
-static uint32_t slot_of(const struct trace *t, uint32_t sample)
+/* The index of a sample's thread; nthreads when it is not known. For lists_make(). */
+static uint32_t slot_of(const void *ctx, uint32_t sample)
 {
-	uint32_t thread = t->in->samples[sample].thread;
+	const struct incident *in = ctx;
+	uint32_t thread = in->samples[sample].thread;
 
-	return thread == THREAD_NONE ? t->in->nthreads : thread;
+	return thread == THREAD_NONE ? in->nthreads : thread;
 }
 
 static void who_at(const struct trace *t, uint32_t slot, struct who *out)
 {
 	who_of(t->in, slot == t->in->nthreads ? THREAD_NONE : slot, out);
-}
-
-static int order_samples(struct trace *t)
-{
-	uint32_t nslots = t->in->nthreads + 1, i;
-
-	t->order = malloc(((size_t)t->in->nsamples + 1) * sizeof(*t->order));
-	t->first = calloc((size_t)nslots + 2, sizeof(*t->first));
-	if (!t->order || !t->first)
-		return ERR_MEMORY;
-	for (i = 0; i < t->in->nsamples; i++)
-		t->first[slot_of(t, i) + 2]++;
-	for (i = 2; i < nslots + 2; i++)
-		t->first[i] += t->first[i - 1];
-	for (i = 0; i < t->in->nsamples; i++)
-		t->order[t->first[slot_of(t, i) + 1]++] = i;
-	return 0;                            /* first[slot] is now where slot begins */
 }
 
 /* The frames of a node, root first; its thread when there are none. */
@@ -88,7 +74,7 @@ static int make_path(struct trace *t, uint32_t node)
 
 static int add_slice(struct trace *t, uint32_t text, uint32_t thread, uint64_t start_ns)
 {
-	if (t->nslices == SLICES_MAX)
+	if (t->nall++ == SLICES_MAX)
 		return ERR_LIMIT;
 	if (ARRAY_ROOM(t->slices, t->slices_capacity, t->nslices + 1))
 		return ERR_MEMORY;
@@ -103,72 +89,6 @@ static uint64_t width_of(const struct trace *t, const struct incident_sample *s)
 	bool time = stream_is_time(t->opt->stream);
 
 	return time && s->weight > LEAST_NS ? s->weight : LEAST_NS;
-}
-
-/* Add a sample to a thread whose slices reach to *cursor. */
-static int add_sample(struct trace *t, uint32_t sample, uint64_t *cursor)
-{
-	const struct incident_sample *s = &t->in->samples[sample];
-	uint64_t width = width_of(t, s), start = s->time_ns > width ? s->time_ns - width : 0;
-	uint32_t same = 0, i;
-	int rc = make_path(t, t->tree.of_sample[sample]);
-
-	if (rc)
-		return rc;
-	if (start <= *cursor || start - *cursor <= t->tolerance_ns)
-		start = *cursor > s->time_ns ? s->time_ns : *cursor;
-	else
-		t->nopen = 0;
-	if (start < *cursor)
-		start = *cursor;
-	while (same < t->nopen && same < t->path.n &&
-	       t->slices[t->open[same]].text == t->path.texts[same])
-		same++;
-	t->nopen = same;
-	for (; t->nopen < t->path.n && !rc; t->nopen++) {
-		rc = add_slice(t, t->path.texts[t->nopen], slot_of(t, sample), start);
-		if (!rc)
-			t->open[t->nopen] = t->nslices - 1;
-	}
-	if (rc)
-		return rc;
-	*cursor = s->time_ns > start + LEAST_NS ? s->time_ns : start + LEAST_NS;
-	for (i = 0; i < t->nopen; i++)
-		t->slices[t->open[i]].end_ns = *cursor;
-	t->slices[t->open[t->nopen - 1]].weight += s->weight;
-	return 0;
-}
-
-static int make_slices(struct trace *t)
-{
-	uint64_t cursor;
-	uint32_t slot, i;
-	int rc = 0;
-
-	t->nslices = 0;
-	for (slot = 0; slot <= t->in->nthreads && !rc; slot++) {
-		t->nopen = 0;
-		cursor = 0;
-		for (i = t->first[slot]; i < t->first[slot + 1] && !rc; i++) {
-			if (t->tree.of_sample[t->order[i]] != STACK_TREE_NONE)
-				rc = add_sample(t, t->order[i], &cursor);
-		}
-	}
-	return rc;
-}
-
-/* Join over longer gaps and leave out innermost frames, until slices are few enough. */
-static int make_few_slices(struct trace *t)
-{
-	int rc;
-
-	t->tolerance_ns = t->in->head.period_ns[t->opt->stream] / 2;
-	t->depth_max = UINT32_MAX;
-	while ((rc = make_slices(t)) == ERR_LIMIT && t->depth_max > 1) {
-		t->tolerance_ns *= 2;
-		t->depth_max = t->depth_max == UINT32_MAX ? 64 : t->depth_max / 2;
-	}
-	return rc;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -224,11 +144,13 @@ static void put_name_of(struct trace *t, uint32_t thread, const char *what, cons
 
 static void put_metadata(struct trace *t)
 {
+	struct list list;
 	struct who who;
 	uint32_t slot;
 
 	for (slot = 0; slot <= t->in->nthreads && !t->text.failed; slot++) {
-		if (t->first[slot] == t->first[slot + 1])
+		list = lists_get(&t->samples, slot);
+		if (list_is_empty(&list))
 			continue;
 		who_at(t, slot, &who);
 		put_name_of(t, slot, "process_name", who.process);
@@ -269,13 +191,91 @@ static void put_slice(struct trace *t, const struct slice *s)
 	out_drain(t->out, &t->text, false);
 }
 
+/* Those at hand are complete: none of them is open. */
 static void put_slices(struct trace *t)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->nslices && !t->text.failed && !out_failed(t->out); i++)
+	for (i = 0; t->writing && i < t->nslices; i++)
 		put_slice(t, &t->slices[i]);
+	t->nslices = 0;
 }
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* Add a sample to a thread whose slices reach to *cursor. */
+static int add_sample(struct trace *t, uint32_t sample, uint64_t *cursor)
+{
+	const struct incident_sample *s = &t->in->samples[sample];
+	uint64_t width = width_of(t, s), start = s->time_ns > width ? s->time_ns - width : 0;
+	uint32_t same = 0, i;
+	int rc = make_path(t, t->tree.of_sample[sample]);
+
+	if (rc)
+		return rc;
+	if (start <= *cursor || start - *cursor <= t->tolerance_ns)
+		start = *cursor > s->time_ns ? s->time_ns : *cursor;
+	else
+		t->nopen = 0;
+	if (start < *cursor)
+		start = *cursor;
+	while (same < t->nopen && same < t->path.n &&
+	       t->slices[t->open[same]].text == t->path.texts[same])
+		same++;
+	t->nopen = same;
+	if (!same)
+		put_slices(t);
+	for (; t->nopen < t->path.n && !rc; t->nopen++) {
+		rc = add_slice(t, t->path.texts[t->nopen], slot_of(t->in, sample), start);
+		if (!rc)
+			t->open[t->nopen] = t->nslices - 1;
+	}
+	if (rc)
+		return rc;
+	*cursor = s->time_ns > start + LEAST_NS ? s->time_ns : start + LEAST_NS;
+	for (i = 0; i < t->nopen; i++)
+		t->slices[t->open[i]].end_ns = *cursor;
+	t->slices[t->open[t->nopen - 1]].weight += s->weight;
+	return 0;
+}
+
+/* Make the slices of all samples; they are written, too, once it is known that they are few. */
+static int make_slices(struct trace *t)
+{
+	uint64_t cursor;
+	uint32_t slot, sample;
+	struct list list;
+	int rc = 0;
+
+	t->nall = 0;
+	for (slot = 0; slot <= t->in->nthreads && !rc; slot++) {
+		put_slices(t);
+		t->nopen = 0;
+		cursor = 0;
+		list = lists_get(&t->samples, slot);
+		while (!rc && !t->text.failed && !out_failed(t->out) && list_next(&list, &sample))
+			if (t->tree.of_sample[sample] != STACK_TREE_NONE)
+				rc = add_sample(t, sample, &cursor);
+	}
+	put_slices(t);
+	return rc;
+}
+
+/* Join over longer gaps and leave out innermost frames, until slices are few enough. */
+static int choose_detail(struct trace *t)
+{
+	int rc;
+
+	t->tolerance_ns = t->in->head.period_ns[t->opt->stream] / 2;
+	t->depth_max = UINT32_MAX;
+	while ((rc = make_slices(t)) == ERR_LIMIT && t->depth_max > 1) {
+		t->tolerance_ns *= 2;
+		t->depth_max = t->depth_max == UINT32_MAX ? 64 : t->depth_max / 2;
+	}
+	return rc;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_counter(struct trace *t, const struct incident_event *e)
 {
@@ -354,20 +354,21 @@ static void put_head(struct trace *t)
 
 static int write_trace(struct trace *t, struct err *err)
 {
-	int rc = order_samples(t);
+	int rc = lists_make(&t->samples, t->in->nthreads + 1, t->in->nsamples, slot_of, t->in);
 
 	if (!rc)
-		rc = make_few_slices(t);
+		rc = choose_detail(t);
 	if (!rc) {
 		put_head(t);
 		put_metadata(t);
-		put_slices(t);
+		t->writing = true;
+		rc = make_slices(t);
 		put_events(t);
 		json_close(&t->json, ']');
 		json_close(&t->json, '}');
 		buf_putc(&t->text, '\n');
 		out_drain(t->out, &t->text, true);
-		rc = t->text.failed;
+		rc = rc ? rc : t->text.failed;
 	}
 	if (rc == ERR_LIMIT)
 		return err_set(err, ERR_LIMIT, "too many slices for a trace, even one level deep; "
@@ -387,8 +388,7 @@ static int trace_write(const struct incident *in, const struct export_options *o
 	stack_tree_free(&t.tree);
 	buf_free(&t.text);
 	free(t.slices);
-	free(t.order);
-	free(t.first);
+	lists_free(&t.samples);
 	free(t.path.texts);
 	free(t.open);
 	return rc;

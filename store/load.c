@@ -2,6 +2,7 @@
 #include "store/rows_private.h"
 
 #include "base/array.h"
+#include "base/os.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -11,6 +12,8 @@
 enum { DAMAGE_LISTED_MAX = 5 };              /* parts of the window that are listed */
 
 enum { FLAT_IDS = 1 << 24 };
+
+#define LARGE_PAGES_BYTES ((size_t)8 << 20)  /* the system gets back what such pages took */
 
 /* Ids of the store -> indices in the incident. */
 struct indices {
@@ -441,6 +444,7 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 		.modules.sql = "SELECT id, kind, name, path, build_id FROM module"
 			       " WHERE id>=? ORDER BY id",
 	};
+	bool large;
 	int rc;
 
 	task_rows_init(&l.tasks, &l.pages);
@@ -458,9 +462,12 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 	indices_free(&l.modules_loaded);
 	indices_free(&l.frames);
 	indices_free(&l.functions);
+	large = l.pages.bytes > LARGE_PAGES_BYTES;
 	page_cache_free(&l.pages);
 	buf_free(&l.damage);
 	free(l.indices);
+	if (large)
+		os_give_memory_back();
 	return rc;
 }
 

@@ -158,6 +158,7 @@ static int add_functions(const struct incident *in, unsigned streams, bool addre
 	else
 		rc = ERR_MEMORY;
 	free(weights);
+	stack_tree_keep_texts(&out->tree);
 	return rc;
 }
 

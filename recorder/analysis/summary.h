@@ -45,7 +45,7 @@ struct summary {
 	uint32_t nprocesses, nfunctions, nstacks;
 	uint64_t whole;                      /* samples of all processes */
 	uint64_t without_stack;              /* samples */
-	struct stack_tree tree;              /* owns the names */
+	struct stack_tree tree;              /* owns the names; has no nodes any more */
 };
 
 /* addresses: frames without a name get their offset. Free the result with summary_free(). */

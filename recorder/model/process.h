@@ -105,7 +105,9 @@ const char *process_home(const struct process *process);
 const char *process_home_at(const struct process *process, uint64_t at_ns);
 bool process_home_is_known(const struct process *process);
 void process_saw_cgroup(struct process *process, uint64_t cgroup, uint64_t time_ns);
-/* read_ns: when it was read; counts where no sample has told of a move since. "" changes no text. */
+/*
+ * read_ns: when it was read; counts where no sample has told of a move since. "" changes no text.
+ */
 void process_set_home(struct process *process, const char *text, uint64_t read_ns);
 void process_inherit_home(struct process *process, const struct process *from);
 

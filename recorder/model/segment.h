@@ -180,7 +180,8 @@ struct incident_stack {                      /* a node of the tree */
 	uint32_t frame;
 };
 
-struct incident_sample {
+/* Packed: there are millions, and 8 bytes of alignment would make 32 of 28. */
+struct __attribute__((packed, aligned(4))) incident_sample {
 	uint64_t time_ns;
 	uint64_t weight;                     /* ns for CPU streams */
 	uint32_t thread, stack;              /* THREAD_NONE, STACK_NONE */

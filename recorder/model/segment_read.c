@@ -269,8 +269,9 @@ static int read_runs_and_times(struct reader *r)
 
 	clock_start(&clock, r->base_tick);
 	for (; s < end; s++) {
-		if (!get_run(&columns[COLUMN_SAMPLE_WEIGHT], &weight, INT64_MAX, &s->weight))
+		if (!get_run(&columns[COLUMN_SAMPLE_WEIGHT], &weight, INT64_MAX, &v))
 			return report_damage(r, "the weight of a sample");
+		s->weight = v;
 		if (!get_run(&columns[COLUMN_SAMPLE_STREAM], &stream, STREAMS_MAX - 1, &v))
 			return report_damage(r, "the stream of a sample");
 		s->stream = (uint8_t)v;
@@ -284,8 +285,9 @@ static int read_runs_and_times(struct reader *r)
 		if (!planes_next(&r->numbers[COLUMN_SAMPLE_TIME], &off))
 			return report_damage(r, "the time of a sample");
 		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
-		if (!tick_to_ns(*last, &s->time_ns))
+		if (!tick_to_ns(*last, &v))
 			return report_damage(r, "the time of a sample");
+		s->time_ns = v;
 	}
 	return 0;
 }

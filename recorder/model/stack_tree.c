@@ -7,6 +7,8 @@
  */
 #include "model/stack_tree.h"
 
+#include "model/lists.h"
+
 #include "base/array.h"
 #include "base/table.h"
 
@@ -15,17 +17,14 @@
 
 enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
 
+#define AHEAD 24u                            /* samples: a thread's are far apart in memory */
+_Static_assert(LISTS_NONE == STACK_TREE_NONE, "a sample that is not in the tree is in no list");
+
 struct node_list {
 	struct stack_tree_node *nodes;
 	uint32_t n, capacity;
 	struct table table;                  /* those that are found by caller and text */
 };
-
-/* A sample, and the shape to be placed for it. Samples of a thread are far apart in memory. */
-struct placing {
-	uint32_t sample, shape;
-};
-
 struct building {
 	struct stack_tree *t;
 	const struct incident *in;
@@ -39,8 +38,7 @@ struct building {
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * MARKS + mark */
-	uint32_t *first;                     /* where in `order` the samples of each root begin */
-	struct placing *order;               /* of samples with a stack, by root */
+	struct lists samples;                /* with a stack, of each root */
 	uint32_t *placed;                  /* node of each shape below the root at hand, or older */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
@@ -323,51 +321,46 @@ static int add_tops(struct building *b)
 	return 0;
 }
 
-static bool has_stack(const struct building *b, uint32_t sample)
+/* For lists_make(): the root of a sample with a stack. */
+static uint32_t root_of(const void *ctx, uint32_t sample)
 {
-	return b->t->of_sample[sample] != STACK_TREE_NONE && b->style->frame &&
-	       b->in->samples[sample].stack != STACK_NONE;
+	const struct building *b = ctx;
+
+	return b->in->samples[sample].stack == STACK_NONE ? LISTS_NONE : b->t->of_sample[sample];
 }
 
-/* first[root] becomes where the samples of a root begin in order, which is by root, then time. */
-static int order_samples(struct building *b)
+/* Of a list that is ahead of what is placed. */
+static void prefetch_next(const struct building *b, struct list *ahead)
 {
-	struct stack_tree *t = b->t;
-	uint32_t ntops = b->nodes.n, i;
+	uint32_t sample;
 
-	b->first = calloc((size_t)ntops + 2, sizeof(*b->first));
-	b->order = malloc(((size_t)t->nsamples + 1) * sizeof(*b->order));
-	if (!b->first || !b->order)
-		return ERR_MEMORY;
-	for (i = 0; i < b->in->nsamples; i++) {
-		if (has_stack(b, i))
-			b->first[t->of_sample[i] + 2]++;
-	}
-	for (i = 2; i < ntops + 2; i++)
-		b->first[i] += b->first[i - 1];
-	for (i = 0; i < b->in->nsamples; i++) {
-		if (has_stack(b, i))
-			b->order[b->first[t->of_sample[i] + 1]++] = (struct placing){
-				.sample = i, .shape = leaf_shape(b, b->in->samples[i].stack),
-			};
-	}
-	return 0;
+	if (!list_next(ahead, &sample))
+		return;
+	__builtin_prefetch(&b->in->samples[sample].stack);
+	__builtin_prefetch(&b->t->of_sample[sample], 1);
 }
 
 static int place_samples(struct building *b)
 {
-	uint32_t ntops = b->nodes.n, root, base, i, node;
+	uint32_t ntops = b->nodes.n, root, base, sample, node, i;
+	struct list list, ahead;
 
+	if (!b->style->frame)
+		return 0;
 	b->placed = array_of_none(b->shapes.n);
-	if (!b->placed)
+	if (!b->placed || lists_make(&b->samples, ntops, b->in->nsamples, root_of, b))
 		return ERR_MEMORY;
 	for (root = 0; root < ntops; root++) {
 		base = b->nodes.n;
-		for (i = b->first[root]; i < b->first[root + 1]; i++) {
-			node = place(b, root, base, b->order[i].shape);
+		list = ahead = lists_get(&b->samples, root);
+		for (i = 0; i < AHEAD; i++)
+			prefetch_next(b, &ahead);
+		while (list_next(&list, &sample)) {
+			prefetch_next(b, &ahead);
+			node = place(b, root, base, leaf_shape(b, b->in->samples[sample].stack));
 			if (node == STACK_TREE_NONE)
 				return ERR_MEMORY;
-			b->t->of_sample[b->order[i].sample] = node;
+			b->t->of_sample[sample] = node;
 		}
 	}
 	return 0;
@@ -397,8 +390,6 @@ static int build(struct building *b)
 	rc = add_shapes(b);
 	if (!rc)
 		rc = add_tops(b);
-	if (!rc)
-		rc = order_samples(b);
 	return rc ? rc : place_samples(b);
 }
 
@@ -413,8 +404,7 @@ static void free_building(struct building *b)
 	free(b->leaf_shapes);
 	free(b->roots);
 	free(b->leaf_roots);
-	free(b->first);
-	free(b->order);
+	lists_free(&b->samples);
 	free(b->placed);
 	free(b->path);
 	buf_free(&b->scratch);
@@ -444,12 +434,25 @@ int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t s
 	return 0;
 }
 
+void stack_tree_drop_samples(struct stack_tree *t)
+{
+	free(t->of_sample);
+	t->of_sample = NULL;
+}
+
+void stack_tree_keep_texts(struct stack_tree *t)
+{
+	stack_tree_drop_samples(t);
+	free(t->nodes);
+	t->nodes = NULL;
+	t->nnodes = t->nsamples = 0;
+}
+
 void stack_tree_free(struct stack_tree *t)
 {
+	stack_tree_keep_texts(t);
 	text_table_free(&t->texts);
 	free(t->codes);
-	free(t->nodes);
-	free(t->of_sample);
 	memset(t, 0, sizeof(*t));
 }
 

@@ -71,6 +71,9 @@ struct stack_tree {
 int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t streams,
 		     const struct stack_tree_style *style, const void *ctx, struct err *err);
 void stack_tree_free(struct stack_tree *t);
+/* Once weights are summed: free of_sample; or all but the texts and their codes. */
+void stack_tree_drop_samples(struct stack_tree *t);
+void stack_tree_keep_texts(struct stack_tree *t);
 
 static inline const char *stack_tree_text(const struct stack_tree *t, uint32_t text)
 {

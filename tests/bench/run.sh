@@ -5,7 +5,7 @@
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 #    bench_export_linux: `recorder export` of that stream, store to file, with its memory. If
 #    Chromium is installed, also how long it takes to load the HTML report.
-#    bench_months: 14 hours, with BENCH_LONG=1 5.8 days, of churn through the whole engine. Nothing
+#    bench_months: 7 hours, with BENCH_LONG=1 5.8 days, of churn through the whole engine. Nothing
 #    may be lost, and over days memory must stay where it is.
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 #    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
@@ -32,7 +32,7 @@ DIR=$TOP/build/bench
 LIVE_S=${BENCH_LIVE_S:-20}
 LONG=${BENCH_LONG:-}
 MONTHS=${BENCH_MONTHS:-${LONG:+1e8}}
-MONTHS=${MONTHS:-1e7}
+MONTHS=${MONTHS:-5e6}
 FREQ=99
 FP_RING_KB=128          # of perf's rings per CPU: small enough to be full after a live run
 DWARF_RING_KB=4096
@@ -189,6 +189,36 @@ if [ -e work/bench.db ]; then
 else
 	echo "skip: exports: bench_pipeline left no store"
 fi
+
+# ---- ten million samples -------------------------------------------------------------------------
+
+# in_proportion: rows of bench_export_linux of ten million samples, beside those of a million.
+in_proportion()
+{
+	local name wall rss
+	while IFS=$'\t' read -r name wall rss; do
+		row "10 million: $name" "${store_ten[*]}; ${export_ten[*]}" \
+			"times_of_1_million<=10" "$(calc "a / b" a="$wall" b="$(jq -r \
+			--arg n "$name" 'select(.row == $n) | .wall_ms' results.jsonl)")" \
+			"max_rss_mb<=400" "$rss" wall_ms "$wall"
+	done < <(jq -r '"\(.row)\t\(.wall_ms)\t\(.max_rss_mb)"' work/rows)
+}
+
+echo
+echo "Ten million samples of the same stream, once each"
+store_ten=(build/linux/programs/bench_pipeline --store-only --samples 10000000
+	--dir build/bench/work)
+export_ten=(build/linux/programs/bench_export_linux --json build/linux/recorder
+	build/bench/work/bench.db build/bench/work show folded html)
+if [ $# -gt 0 ]; then
+	echo "skip: ten million samples: the stream was not of one million"
+elif (cd "$TOP" && timeout 120 "${store_ten[@]}" &&
+	timeout 120 "${export_ten[@]}" >build/bench/work/rows 2>/dev/null); then
+	in_proportion
+else
+	echo "skip: ten million samples: it failed or took more than 120 s"
+fi
+rm -f work/bench.db*
 
 # ---- the history on disk -------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
  * ring, store and every exporter.
  *
  *	bench_pipeline [--json] [--dir DIR] [--samples N] [--stacks N] [--frames N] [--threads N]
- *	               [--ring-mb N] [--random] [--no-exports] [--keep]
+ *	               [--ring-mb N] [--random] [--no-exports] [--keep] [--store-only]
  *
  * One line of text per row. With --json the rows go to stdout as objects, one a line with units in
  * the keys, and the text to stderr. Times are the best of 3 unless the key says max or reps. Stores
  * and exports are written to DIR (the current directory) and removed again; what is measured is
- * therefore DIR's disk. --keep leaves the store of all samples as DIR/bench.db.
+ * therefore DIR's disk. --keep leaves the store of all samples as DIR/bench.db; --store-only makes
+ * it and measures nothing.
  *
  * The stream, and how diverse it is beside real recordings: tests/support/bench_stream.h. That of
  * earlier versions is --random --stacks 20000 --frames 20000 --threads 200.
@@ -29,7 +30,7 @@
 
 enum { REPS = 3 };
 
-#define SLOW_NS (4 * NS_PER_SEC) /* what takes longer is not repeated */
+#define SLOW_NS NS_PER_SEC /* an export that takes longer is not repeated */
 
 /* ---- queue, interner, segments --------------------------------------------------------------- */
 
@@ -122,6 +123,22 @@ static int next_segment(struct world *w, uint64_t most, struct pass *p, struct s
 	return rc;
 }
 
+/* All samples, from the first on. */
+static int make_segments(struct world *w, struct pass *p, struct err *err)
+{
+	int rc = 0;
+
+	while (w->nsegments)
+		segment_unref(w->segments[--w->nsegments]);
+	w->next = 0;
+	while (!rc && w->next < w->settings->samples) {
+		rc = next_segment(w, w->settings->samples - w->next, p, &w->segments[w->nsegments],
+				  err);
+		w->nsegments += !rc;
+	}
+	return rc;
+}
+
 /* settings->samples samples; the segments of the last repetition are kept. */
 static int bench_segments(struct world *w, struct err *err)
 {
@@ -137,15 +154,7 @@ static int bench_segments(struct world *w, struct err *err)
 	for (rep = 0; !rc && rep <= REPS; rep++) {
 		struct pass p = {0};
 
-		while (w->nsegments)
-			segment_unref(w->segments[--w->nsegments]);
-		w->next = 0;
-		while (!rc && w->next < s->samples) {
-			rc = next_segment(w, s->samples - w->next, &p, &w->segments[w->nsegments],
-					  err);
-			if (!rc)
-				w->nsegments++;
-		}
+		rc = make_segments(w, &p, err);
 		if (rep && p.total_ns < best.total_ns)
 			best = p;
 	}
@@ -558,6 +567,15 @@ static void print_stream(const struct world *w)
 	row_close(&row);
 }
 
+static int just_store(struct world *w, const char *path, struct err *err)
+{
+	struct pass pass = {0};
+	struct stored stored = {0};
+	int rc = make_segments(w, &pass, err);
+
+	return rc ? rc : write_incident(w, path, 0, &stored, err);
+}
+
 static int bench(struct world *w, const struct settings *s, struct err *err)
 {
 	struct incident in = {0};
@@ -566,8 +584,8 @@ static int bench(struct world *w, const struct settings *s, struct err *err)
 	int rc = world_make(w, s, err);
 
 	snprintf(path, sizeof(path), "%s/bench.db", s->dir);
-	if (rc)
-		return rc;
+	if (rc || s->store_only)
+		return rc ? rc : just_store(w, path, err);
 	print_stream(w);
 	rc = bench_queue(w);
 	if (rc)
@@ -624,6 +642,10 @@ static bool parse(int argc, char **argv, struct settings *s)
 			s->keep = true;
 			continue;
 		}
+		if (strcmp(name, "--store-only") == 0) {
+			s->store_only = true;
+			continue;
+		}
 		if (strcmp(name, "--dir") == 0)
 			good = (s->dir = value)[0] && strlen(value) < 400;
 		else if (strcmp(name, "--samples") == 0)
@@ -661,7 +683,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: bench_pipeline [--json] [--dir DIR] [--samples N] [--stacks N] "
 			"[--frames N] [--threads N] [--ring-mb N] [--random] [--no-exports] "
-			"[--keep]\n");
+			"[--keep] [--store-only]\n");
 		return 2;
 	}
 	rc = bench(&world, &settings, &err);

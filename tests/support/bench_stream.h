@@ -40,7 +40,7 @@ enum { BENCH_STAY_PERCENT = 13, BENCH_USUAL_PERCENT = 85, BENCH_OTHERS = 6 };
 #define BENCH_PERIOD_NS (NS_PER_SEC / BENCH_FREQ_HZ)
 
 struct settings {
-	bool json, keep, random, no_exports;
+	bool json, keep, random, no_exports, store_only;
 	const char *dir;
 	uint32_t samples, stacks, frames, threads, ring_mb;
 	uint32_t seed;                       /* another stream of the same kind */

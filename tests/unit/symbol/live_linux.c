@@ -479,6 +479,26 @@ TEST(a_path_tells_the_file_system_where_the_kernel_names_no_device)
 	assert_true(file_system_of(OBJECT_JIT, "[jit]") == file_system_of(OBJECT_ELF, exe));
 }
 
+/* The two files of /proc write it differently. */
+TEST(a_short_name_is_the_same_from_both_files)
+{
+	static const char *const names[] = {"a\\b", "a) S (b", "ends\\", "two\nlines", ""};
+	struct symbol_process now;
+	char before[16], comm[16];
+	size_t i;
+
+	assert_int_equal(prctl(PR_GET_NAME, before), 0);
+	for (i = 0; i < COUNT_OF(names); i++) {
+		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
+		assert_true(symbol_comm(os_pid(), comm));
+		assert_true(symbol_process_now(os_pid(), &now));
+		assert_string_equal(now.comm, comm);
+		assert_int_equal(now.identity, symbol_process_identity(os_pid()));
+		assert_in_range(now.start_ns, 1, os_now_ns());
+	}
+	assert_int_equal(prctl(PR_SET_NAME, before), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,6 +513,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library),
 		cmocka_unit_test(worker_reads_a_command_line_once),
 		cmocka_unit_test(worker_leaves_a_process_that_has_called_exec_since),
+		cmocka_unit_test(a_short_name_is_the_same_from_both_files),
 		cmocka_unit_test(worker_names_kernel_functions),
 		cmocka_unit_test(
 			a_path_tells_the_file_system_where_the_kernel_names_no_device),
