@@ -20,6 +20,7 @@
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
 #define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
+#define LEAVES 16u
 #define KNOWN_BITS 6                         /* 7 KB each, as far as stacks are deep */
 
 struct dotnet_program {
@@ -32,8 +33,6 @@ struct dotnet_program {
 	struct dotnet_untold *untold;        /* the same; NULL = all was told so far */
 	size_t names_bytes;                  /* what the share has of both */
 	bool names_full;
-	char leaf[LEAF_BYTES];               /* the last one that put_leaf() made, and its number */
-	uint32_t leaf_number;                /* 0 = none yet */
 	unsigned refs;
 	unsigned nrundowns;                  /* asked for */
 	bool needs_no_rundown;
@@ -66,6 +65,13 @@ struct known_stack {
 	struct frame_ref frames[2 + DOTNET_FRAMES_MAX];
 };
 
+/* A leaf that put_leaf() made, and its name's number. */
+struct known_leaf {
+	const struct dotnet_program *program;        /* NULL = none */
+	uint32_t number;
+	char text[LEAF_BYTES];
+};
+
 struct dotnet_stacks {
 	struct frames *frames;
 	struct shares shares;
@@ -80,7 +86,9 @@ struct dotnet_stacks {
 	uint32_t settled_room;
 	/* the symbol worker's: */
 	char late[MANAGED_TEXT_MAX + 1], late_detail[MANAGED_TEXT_MAX + 1], late_module[80];
-	struct known_stack known[1u << KNOWN_BITS];  /* the source's */
+	/* the source's: */
+	struct known_stack known[1u << KNOWN_BITS];
+	struct known_leaf leaves[LEAVES];
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -199,23 +207,27 @@ static size_t add_text(char *text, size_t at, size_t size, const char *more)
 static void put_leaf(struct dotnet_program *p, const char *what, const char *type, struct event *e)
 {
 	struct frame_ref *first = (struct frame_ref *)(uintptr_t)e->stack_frames;
+	struct known_leaf *known;
 	char text[LEAF_BYTES];
 	size_t n = add_text(text, 0, sizeof(text), "event!");
 
 	n = add_text(text, n, sizeof(text), what);
 	if (type)
-		add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
-	if (!p->leaf_number || strcmp(text, p->leaf) != 0) {
-		memcpy(p->leaf, text, strlen(text) + 1);
+		n = add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
+	known = &p->all->leaves[(n + (unsigned char)text[n - 1] + (unsigned char)text[n / 2]) %
+				LEAVES];
+	if (known->program != p || memcmp(text, known->text, n + 1) != 0) {
+		memcpy(known->text, text, n + 1);
 		os_mutex_lock(p->all->lock);
-		p->leaf_number = add_name(p, text, NULL);
+		known->number = add_name(p, text, NULL);
 		os_mutex_unlock(p->all->lock);
+		known->program = known->number ? p : NULL;
 	}
-	if (!p->leaf_number)
+	if (!known->number)
 		return;
 	*--first = (struct frame_ref){
 		.object = p->object, .flags = FRAME_JIT,
-		.offset = managed_offset(p->leaf_number, MANAGED_STUB, -1)};
+		.offset = managed_offset(known->number, MANAGED_STUB, -1)};
 	e->stack_frames = first;
 	e->nstack_frames++;
 }
@@ -583,6 +595,9 @@ static void forget_code(struct dotnet_stacks *s, struct named *n)
 	for (i = 0; i < 1u << KNOWN_BITS; i++)
 		if (s->known[i].program == p)
 			s->known[i].program = NULL;
+	for (i = 0; i < LEAVES; i++)
+		if (s->leaves[i].program == p)
+			s->leaves[i].program = NULL;
 	free(p);
 }
 
