@@ -17,7 +17,7 @@ struct slot {
 	struct ahead_job job;
 	struct stored_segment segment;
 	struct buf lists, data;      /* as they are stored */
-	bool events_only;
+	segment_decoder *decode;
 	struct err why;
 	int rc;
 };
@@ -37,8 +37,7 @@ static void decode_slot(struct ahead_job *job)
 	if (!rc)
 		rc = blob_unpack(&packed_data, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
 	if (!rc)
-		rc = (slot->events_only ? segment_decode_events : segment_decode)(
-			(const uint8_t *)raw.data, raw.len, content, &slot->why);
+		rc = slot->decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
 	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))
 		rc = err_set(&slot->why, ERR_FORMAT,
 			     "its lists of threads and frames are not those of its columns");
@@ -131,10 +130,10 @@ static int deliver_slot(struct store *s, int64_t incident_id, struct slot *slot,
 }
 
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
-			 struct err *err)
+			 segment_decoder *decode, segment_reader *each, damage_reader *damaged,
+			 void *ctx, struct err *err)
 {
-	const struct slot empty = {.job.run = decode_slot, .events_only = events_only};
+	const struct slot empty = {.job.run = decode_slot, .decode = decode};
 	struct slot slots[2] = {empty, empty};
 	struct ahead ahead = {0};
 	uint32_t i;
@@ -161,8 +160,8 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 }
 
 /* Ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
-		  damage_reader *damaged, void *ctx, struct err *err)
+int read_segments(struct store *s, int64_t incident_id, segment_decoder *decode,
+		  segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
 {
 	struct query q = db_query(
 		s,
@@ -173,7 +172,7 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
 	int rc = ids_collect(&q, &ids);
 
 	if (!rc)
-		rc = read_listed_segments(s, incident_id, &ids, false, each, damaged, ctx, err);
+		rc = read_listed_segments(s, incident_id, &ids, decode, each, damaged, ctx, err);
 	free(ids.ids);
 	return rc;
 }

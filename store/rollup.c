@@ -112,7 +112,7 @@ int rollup_count(struct store *s, const struct incident_head *head, struct rollu
 	struct counting c = {.head = head, .r = out};
 
 	memcpy(out->period_ns, head->period_ns, sizeof(out->period_ns));
-	return read_segments(s, head->id, count_segment, NULL, &c, err);
+	return read_segments(s, head->id, segment_decode_sums, count_segment, NULL, &c, err);
 }
 
 void rollup_free(struct rollup *r)

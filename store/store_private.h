@@ -207,6 +207,8 @@ struct stored_segment {
 	int64_t *threads, *frames;           /* local index -> id; content.nthreads, nframes */
 };
 
+typedef int segment_decoder(const uint8_t *bytes, size_t n, struct segment_content *out,
+			    struct err *err);      /* segment_decode(), or one of a part */
 typedef int segment_reader(void *ctx, const struct stored_segment *segment, struct err *err);
 
 struct damaged_segment {
@@ -222,16 +224,13 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
  * Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call.
  * damaged NULL: the first damaged segment is an error.
  */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
-		  damage_reader *damaged, void *ctx, struct err *err);
+int read_segments(struct store *s, int64_t incident_id, segment_decoder *decode,
+		  segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
 
-/*
- * The same for these segments, which need not be all of the incident's. events_only: as
- * segment_decode_events() has them.
- */
+/* The same for these segments, which need not be all of the incident's. */
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 bool events_only, segment_reader *each, damage_reader *damaged, void *ctx,
-			 struct err *err);
+			 segment_decoder *decode, segment_reader *each, damage_reader *damaged,
+			 void *ctx, struct err *err);
 
 /* ---- load.c --------------------------------------------------------------------------------- */
 

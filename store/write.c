@@ -38,7 +38,7 @@ static void sums_add(struct store *s, int64_t incident_id, const struct segment 
 
 	if (!s->sums || s->sums_of.id != incident_id)
 		return;
-	if (segment_decode(segment->bytes, segment->nbytes, &content, NULL) ||
+	if (segment_decode_sums(segment->bytes, segment->nbytes, &content, NULL) ||
 	    rollup_add(s->sums, &s->sums_of, &content, NULL) || s->sums->nlosses > LOSSES_MAX)
 		sums_end(s);
 	segment_content_free(&content);

@@ -256,7 +256,7 @@ uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fres
 	}
 	frame = slots_get(&f->frame_slots, number);
 	frame->number = number;
-	frame->flags = ref->flags;
+	frame->flags = (uint32_t)ref->flags;
 	frame->object = ref->object;
 	frame->offset = ref->offset;
 	object_ref(ref->object);

@@ -88,7 +88,7 @@ struct frame {
 struct frame_ref {
 	struct object *object;
 	uint64_t offset;
-	uint32_t flags;
+	uint64_t flags;                 /* enum frame_flags; as wide, so that all bytes compare */
 };
 
 struct frames;

@@ -74,66 +74,81 @@ void queue_wakes(struct queue *q, struct os_cond *wake)
 	q->wake = wake;
 }
 
+/* The bytes that an event's texts take, so that they are measured once; 0 = there is none. */
+struct lengths {
+	size_t provider, name;
+	struct { uint16_t name, text; } fields[EVENT_MAX_FIELDS];
+};
+
 static size_t text_bytes(const char *text)
 {
 	return text ? strnlen(text, EVENT_MAX_TEXT) + 1 : 0;
 }
 
-static size_t record_bytes(const struct event *e)
+static uint32_t fields_kept(const struct event *e)
 {
-	size_t n = HEAD_BYTES + sizeof(*e);
-	uint32_t i;
+	return e->nfields < EVENT_MAX_FIELDS ? e->nfields : EVENT_MAX_FIELDS;
+}
 
-	n += e->nstack_frames * sizeof(*e->stack_frames) + e->nfields * sizeof(*e->fields);
-	n += text_bytes(e->provider) + text_bytes(e->name);
-	for (i = 0; i < e->nfields; i++) {
-		n += text_bytes(e->fields[i].name);
-		if (e->fields[i].type == FIELD_TEXT)
-			n += text_bytes(e->fields[i].v.text);
+static size_t record_bytes(const struct event *e, struct lengths *of)
+{
+	uint32_t nfields = fields_kept(e), i;
+	size_t n = HEAD_BYTES + sizeof(*e);
+
+	n += e->nstack_frames * sizeof(*e->stack_frames) + nfields * sizeof(*e->fields);
+	of->provider = text_bytes(e->provider);
+	of->name = text_bytes(e->name);
+	n += of->provider + of->name;
+	for (i = 0; i < nfields; i++) {
+		const struct event_field *f = &e->fields[i];
+
+		of->fields[i].name = (uint16_t)text_bytes(f->name);
+		of->fields[i].text = f->type == FIELD_TEXT ? (uint16_t)text_bytes(f->v.text) : 0;
+		n += (size_t)of->fields[i].name + of->fields[i].text;
 	}
 	return ALIGN(n);
 }
 
-static const char *put_text(char **at, const char *text)
+/* nbytes: with the NUL; a longer text is cut there. */
+static const char *put_text(char **at, const char *text, size_t nbytes)
 {
 	char *start = *at;
-	size_t n;
 
-	if (!text)
-		return NULL;
-	n = strnlen(text, EVENT_MAX_TEXT);
-	memcpy(start, text, n);
-	start[n] = '\0';
-	*at += n + 1;
+	if (!nbytes)
+		return "";
+	memcpy(start, text, nbytes - 1);
+	start[nbytes - 1] = '\0';
+	*at += nbytes;
 	return start;
 }
 
-static const char *or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
-static void put_record(char *at, const struct event *from, size_t size, uint64_t mark_ns)
+static void put_record(char *at, const struct event *from, const struct lengths *of, size_t size,
+		       uint64_t mark_ns)
 {
 	struct event *e = (struct event *)(at + HEAD_BYTES);
 	struct frame_ref *frames = (struct frame_ref *)(e + 1);
 	struct event_field *fields = (struct event_field *)(frames + from->nstack_frames);
-	char *texts = (char *)(fields + from->nfields);
 	const uint64_t head[2] = {size, mark_ns};
+	char *texts;
 	uint32_t i;
 
 	memcpy(at, head, sizeof(head));
 	*e = *from;
+	e->nfields = fields_kept(from);
+	texts = (char *)(fields + e->nfields);
 	if (from->nstack_frames)
 		memcpy(frames, from->stack_frames, from->nstack_frames * sizeof(*frames));
 	e->stack_frames = frames;
-	e->provider = put_text(&texts, from->provider);
-	e->name = put_text(&texts, from->name);
-	for (i = 0; i < from->nfields; i++) {
+	if (from->provider)
+		e->provider = put_text(&texts, from->provider, of->provider);
+	if (from->name)
+		e->name = put_text(&texts, from->name, of->name);
+	for (i = 0; i < e->nfields; i++) {
 		fields[i] = from->fields[i];
-		fields[i].name = or_empty(put_text(&texts, from->fields[i].name));
+		fields[i].name = put_text(&texts, from->fields[i].name, of->fields[i].name);
 		if (fields[i].type == FIELD_TEXT)
-			fields[i].v.text = or_empty(put_text(&texts, from->fields[i].v.text));
+			fields[i].v.text =
+				put_text(&texts, from->fields[i].v.text, of->fields[i].text);
 	}
 	e->fields = fields;
 }
@@ -176,7 +191,8 @@ bool queue_offer(struct queue *q, const struct event *e)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail;
 	size_t at = (size_t)(head & (q->size - 1));
-	size_t need = record_bytes(e), skip;
+	struct lengths lengths;
+	size_t need = record_bytes(e, &lengths), skip;
 	uint64_t header, now_ns;
 
 	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
@@ -189,7 +205,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 		if (head == atomic_load_explicit(&q->tail, memory_order_relaxed))
 			atomic_store_explicit(&q->rewound, head + skip, memory_order_relaxed);
 	}
-	put_record(q->bytes + at, e, need,
+	put_record(q->bytes + at, e, &lengths, need,
 		   atomic_load_explicit(&q->watermark_ns, memory_order_relaxed));
 	head += skip + need;
 	tail = atomic_load_explicit(&q->tail, memory_order_acquire);

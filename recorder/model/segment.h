@@ -221,4 +221,7 @@ int segment_decode_events(const uint8_t *bytes, size_t n, struct segment_content
 /* Its samples without threads and stacks, and no nodes and events. */
 int segment_decode_times(const uint8_t *bytes, size_t n, struct segment_content *out,
 			 struct err *err);
+/* The same if nothing was lost in it, else all of it: what the sums of an incident are made of. */
+int segment_decode_sums(const uint8_t *bytes, size_t n, struct segment_content *out,
+			struct err *err);
 void segment_content_free(struct segment_content *c);

@@ -327,6 +327,20 @@ static uint32_t next_node(struct segment_builder *b, uint32_t node, const struct
 	return next;
 }
 
+/* How many frames of the two stacks are equal, from the root on. */
+static uint32_t equal_depth(const struct last_stack *last, const struct frame_ref *leaf_first,
+			    uint32_t n)
+{
+	const struct frame_ref *a = last->refs + STACK_MAX_FRAMES, *b = leaf_first + n;
+	uint32_t most = last->n < n ? last->n : n, depth = 0;
+
+	if (most && memcmp(a - most, b - most, most * sizeof(*a)) == 0)
+		return most;
+	while (depth < most && same_step(a - 1 - depth, b - 1 - depth))
+		depth++;
+	return depth;
+}
+
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
@@ -335,27 +349,26 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 	struct last_stack *last =
 		&b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
-	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
+	uint32_t node = STACK_NONE, n = e->nstack_frames, at;
 
 	if (!use && limit->processes)
 		return known_stack(b, leaf_first, n, node);
 	use = use ? use : &none;
 	use->stacks++;
-	while (depth < last->n && depth < n &&
-	       same_step(leaf_first + n - 1 - depth, &last->steps[depth].ref))
-		depth++;
-	node = depth ? last->steps[depth - 1].node : STACK_NONE;
-	last->n = depth;
-	n -= depth;
+	last->n = equal_depth(last, leaf_first, n);
+	at = STACK_MAX_FRAMES - last->n;
+	node = last->n ? last->nodes[at] : STACK_NONE;
+	n -= last->n;
 	while (n--) {
 		if (is_flood(use, limit))
 			return known_stack(b, leaf_first, n + 1, node);
 		node = next_node(b, node, &leaf_first[n], use, fresh, ctx);
 		if (node == STACK_NONE)
 			return STACK_NONE;
-		if (last->n < STACK_MAX_FRAMES) {
-			last->steps[last->n].ref = leaf_first[n];
-			last->steps[last->n++].node = node;
+		if (at) {
+			last->refs[--at] = leaf_first[n];
+			last->nodes[at] = node;
+			last->n++;
 		}
 	}
 	return node;

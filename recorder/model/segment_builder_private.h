@@ -20,13 +20,15 @@ struct id_list {                            /* local index -> number, and back *
 };
 
 /*
- * A thread's last stack, root first. Its next stack mostly begins alike, and each equal frame then
- * costs a comparison instead of three look-ups in tables that are no longer in the cache. Empty
- * after sealing. It need not be the right thread's: the frames are compared.
+ * A thread's last stack, leaf first as sources deliver it, its root at the end of the arrays. Its
+ * next stack mostly begins alike, and each equal frame then costs a comparison instead of three
+ * look-ups in tables that are no longer in the cache. Empty after sealing. It need not be the right
+ * thread's: the frames are compared.
  */
 struct last_stack {
-	uint32_t n;
-	struct { struct frame_ref ref; uint32_t node; } steps[STACK_MAX_FRAMES];
+	uint32_t n;                          /* the last ones */
+	struct frame_ref refs[STACK_MAX_FRAMES];
+	uint32_t nodes[STACK_MAX_FRAMES];
 };
 
 /*

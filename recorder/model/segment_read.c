@@ -13,7 +13,7 @@
 
 #define MAX_COUNT 65536u                /* samples, events or names of one segment */
 
-enum part { ALL, EVENTS_ALONE, TIMES_ALONE };
+enum part { ALL, EVENTS_ALONE, TIMES_ALONE, SUMS };
 
 struct reader {
 	struct segment_content *c;
@@ -26,13 +26,16 @@ struct reader {
 	uint8_t *split;                 /* owned: columns of numbers that were not in planes */
 	uint64_t base_tick;
 	enum part part;
+	bool has_losses;                /* SUMS: an event says that something was lost */
 	struct err *err;
 };
 
 static bool is_wanted(const struct reader *r, unsigned column)
 {
-	return r->part == ALL || (r->part == EVENTS_ALONE ? segment_is_of_events(column)
-							  : column <= COLUMN_SAMPLE_QUALITY);
+	if (r->part == ALL || (r->part == SUMS && column == COLUMN_EVENT_KIND))
+		return true;
+	return r->part == EVENTS_ALONE ? segment_is_of_events(column)
+				       : column <= COLUMN_SAMPLE_QUALITY;
 }
 
 static int report_damage(struct reader *r, const char *what)
@@ -611,6 +614,20 @@ static int read_times_alone(struct reader *r)
 	return rc;
 }
 
+static int find_losses(struct reader *r)
+{
+	struct run kind = {0};
+	uint32_t i;
+	uint64_t v;
+
+	for (i = 0; i < r->c->nevents; i++) {
+		if (!get_run(&r->columns[COLUMN_EVENT_KIND], &kind, EVENT_KINDS - 1, &v))
+			return report_damage(r, "the kind of an event");
+		r->has_losses |= v == EVENT_LOST;
+	}
+	return 0;
+}
+
 static int read_content(struct reader *r)
 {
 	struct segment_content *c = r->c;
@@ -647,11 +664,17 @@ static int decode(const uint8_t *bytes, size_t n, enum part part, struct segment
 	struct reader r = {.c = &c, .part = part, .err = err};
 	int rc = read_header(&r, bytes, n);
 
+	if (!rc && part == SUMS)
+		rc = find_losses(&r);
 	if (!rc)
-		rc = part == TIMES_ALONE ? read_times_alone(&r) : read_content(&r);
+		rc = part == TIMES_ALONE || part == SUMS ? read_times_alone(&r) : read_content(&r);
 	free(r.unpacked);
 	free(r.split);
 	free(r.names);
+	if (!rc && r.has_losses) {
+		segment_content_free(&c);
+		return decode(bytes, n, ALL, out, err);
+	}
 	if (rc)
 		segment_content_free(&c);
 	else
@@ -674,6 +697,12 @@ int segment_decode_times(const uint8_t *bytes, size_t n, struct segment_content 
 			 struct err *err)
 {
 	return decode(bytes, n, TIMES_ALONE, out, err);
+}
+
+int segment_decode_sums(const uint8_t *bytes, size_t n, struct segment_content *out,
+			struct err *err)
+{
+	return decode(bytes, n, SUMS, out, err);
 }
 
 void segment_content_free(struct segment_content *c)

@@ -19,16 +19,21 @@ static struct dotnet_program *program;
 
 /* ---- streams, and their records -------------------------------------------------------------- */
 
+static void see_frames(void *ctx, const struct event *e)
+{
+	(void)ctx;
+	if (e->nstack_frames > DOTNET_FRAMES_MAX + 2)
+		abort();
+}
+
 static void see_stack(const struct nettrace_event *event)
 {
-	static struct frame_ref frames[DOTNET_FRAMES_MAX + 1];
+	struct event e = {.time_ns = event->ticks, .name = event->meta->name};
+	struct gc_objects objects = {.on = false};
 
 	if (dotnet_tells_code(event))
 		dotnet_program_learn(program, event, event->ticks);
-	if (event->stack &&
-	    dotnet_program_frames(program, event->stack, event->stack_bytes, 8, event->ticks,
-				  event->meta->name, frames) > DOTNET_FRAMES_MAX + 1)
-		abort();
+	dotnet_program_deliver(program, &objects, event, 8, &e, see_frames, NULL);
 }
 
 static int see(void *ctx, const struct nettrace_event *event)

@@ -87,10 +87,11 @@ static void merge(const struct segment_content *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct segment_content c, events, times;
+	struct segment_content c, events, times, sums;
 	struct err err;
 	bool has_events = !segment_decode_events(data, size, &events, &err);
 	bool has_times = !segment_decode_times(data, size, &times, &err);
+	bool has_sums = !segment_decode_sums(data, size, &sums, &err);
 
 	if (has_events)
 		check(segment_sound(&events) && !events.nsamples && !events.nnodes);
@@ -98,6 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(segment_sound(&c));
 		check(has_events && events.nevents == c.nevents);
 		check(has_times && times.nsamples == c.nsamples);
+		check(has_sums && sums.nsamples == c.nsamples);
+		check(!sums.nevents || sums.nevents == c.nevents);
 		merge(&c);
 		segment_content_free(&c);
 	}
@@ -107,5 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		segment_content_free(&events);
 	if (has_times)
 		segment_content_free(&times);
+	if (has_sums)
+		segment_content_free(&sums);
 	return 0;
 }

@@ -23,9 +23,8 @@ bool dotnet_tells_code(const struct nettrace_event *event)
 	uint32_t id = event->meta->event_id;
 	const char *provider = event->meta->provider;
 
-	return strncmp(provider, CLR, sizeof(CLR) - 1) == 0 &&
-	       (!provider[sizeof(CLR) - 1] || strcmp(provider + sizeof(CLR) - 1, "Rundown") == 0) &&
-	       id >= 141 && id <= 156;
+	return id >= 141 && id <= 156 && strncmp(provider, CLR, sizeof(CLR) - 1) == 0 &&
+	       (!provider[sizeof(CLR) - 1] || strcmp(provider + sizeof(CLR) - 1, "Rundown") == 0);
 }
 
 /* The UTF-16 text at *at, which moves behind its NUL; "" at the end. Returns its length. */
@@ -281,16 +280,26 @@ static struct dotnet_method *first_of(const struct dotnet_code *c, struct dotnet
 		       ? NULL : m;
 }
 
-struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
+struct dotnet_method *dotnet_code_find_since(struct dotnet_code *c, uint64_t address,
+					     uint64_t time_ns, uint64_t *since_ns)
 {
 	struct dotnet_method *m = find_method(c, address), *gone;
 	bool any;
 
+	*since_ns = m ? m->from_ns : 0;
 	if (m && m->from_ns <= time_ns)
 		return m;
 	gone = find_gone(c, address, time_ns, &any);
+	*since_ns = any || (m && m->dynamic) ? UINT64_MAX : 0;
 	/* Threads may run code a little before the runtime tells of it. */
 	return any ? gone : first_of(c, m, time_ns);
+}
+
+struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns)
+{
+	uint64_t since_ns;
+
+	return dotnet_code_find_since(c, address, time_ns, &since_ns);
 }
 
 struct dotnet_method *dotnet_code_throughout(struct dotnet_code *c, uint64_t address,
@@ -462,6 +471,7 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *e, ui
 	bool rundown = e->meta->provider[sizeof(CLR) - 1] != '\0';
 	uint32_t id = e->meta->event_id;
 
+	c->nlearned++;
 	if (id == METHOD_ID || id == METHOD_ID_2)
 		learn_method(c, e, time_ns, rundown);
 	else if (rundown ? id == MODULE_ID + 1 || id == MODULE_ID + 2 : id == MODULE_ID)

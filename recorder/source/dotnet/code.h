@@ -47,6 +47,7 @@ struct dotnet_code {
 	uint64_t since_ns;                   /* when the runtime began to tell; 0 = not yet */
 	struct dotnet_module *modules;
 	uint32_t nmodules, modules_room;
+	uint32_t nlearned;                   /* calls of dotnet_code_learn() */
 };
 
 /* All else is {0} at first. */
@@ -67,6 +68,12 @@ bool dotnet_code_learn(struct dotnet_code *c, const struct nettrace_event *event
  * of what goes. Valid until the next dotnet_code_learn().
  */
 struct dotnet_method *dotnet_code_find(struct dotnet_code *c, uint64_t address, uint64_t time_ns);
+/*
+ * The same. since_ns: until the next dotnet_code_learn() it is also the answer for every time from
+ * then on; UINT64_MAX = for this one only.
+ */
+struct dotnet_method *dotnet_code_find_since(struct dotnet_code *c, uint64_t address,
+					     uint64_t time_ns, uint64_t *since_ns);
 /* The same if no other method was ever told of there. */
 struct dotnet_method *dotnet_code_find_only(struct dotnet_code *c, uint64_t address);
 /* The one that was there at both times, and between them. */

@@ -491,7 +491,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	uint64_t now_ns = os_now_ns(), refused_kinds, refused_blocks;
 	uint32_t i;
 
-	if (s->queue.n) {
+	if (dotnet_queue_count(&s->queue)) {
 		wait_for_sessions(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
 		/* Events leave HOLD_NS late. A session that is to begin tells of none before. */

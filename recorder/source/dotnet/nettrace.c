@@ -46,6 +46,7 @@ struct nettrace {
 	struct share pending_share;
 	struct sequence *sequences;
 	uint32_t nsequences, sequences_room;
+	uint32_t last_sequence;              /* of the last event */
 	struct table by_thread;
 };
 
@@ -128,10 +129,15 @@ static bool same_thread(const void *ctx, uint32_t value, const void *key)
 /* A thread's last sequence number; NULL beyond the ceiling, where losses are not counted. */
 static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 {
-	uint32_t at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread);
+	uint32_t at = t->last_sequence;
 
-	if (at != TABLE_NONE)
+	if (at < t->nsequences && t->sequences[at].thread == thread)
 		return &t->sequences[at];
+	at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread);
+	if (at != TABLE_NONE) {
+		t->last_sequence = at;
+		return &t->sequences[at];
+	}
 	if (t->nsequences == NETTRACE_THREADS_MAX ||
 	    (t->metas.shares &&
 	     !shares_take(t->metas.shares, &t->metas.share, NETTRACE_ENTRY_BYTES)) ||
@@ -171,10 +177,12 @@ static void take_sequence_point(struct nettrace *t, struct nettrace_in *in)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static uint64_t in_varint(struct nettrace_in *in)
+static inline uint64_t in_varint(struct nettrace_in *in)
 {
 	uint64_t v = 0;
 
+	if (in->at < in->end && *in->at < 0x80)      /* most are */
+		return *in->at++;
 	if (!varint_get(&in->at, in->end, &v)) {
 		in->bad = true;
 		in->at = in->end;

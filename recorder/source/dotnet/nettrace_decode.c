@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 1100u                     /* a name and a '/', see nettrace_meta.c */
+#define NAME_BYTES 3074u                     /* 1,024 UTF-16 units, and a slash */
 
 struct nettrace_decode {
 	struct etw_decode *known;
@@ -121,30 +121,27 @@ static void put_fields(struct etw_render *r, const struct nettrace_event *event,
 	}
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-	size_t n = strlen(name), m = strlen(end);
-
-	return n > m && strcmp(name + n - m, end) == 0;
-}
-
 /* As in an EventSource's manifest: the task, then the opcode that ends the name. */
 static const char *name_of(struct nettrace_decode *d, const struct nettrace_meta *meta)
 {
 	static const char *const opcodes[] = {"Start", "Stop"};
-	unsigned i;
+	size_t n = strlen(meta->name), m, i;
 
-	if (!*meta->name)
+	if (!n) {
 		snprintf(d->name, sizeof(d->name), "EventID(%u)", meta->event_id);
-	else
-		snprintf(d->name, sizeof(d->name), "%s", meta->name);
-	for (i = 0; i < 2; i++)
-		if (meta->opcode <= 2 && ends_in(meta->name, opcodes[i]) &&
-		    !strchr(meta->name, '/'))
-			snprintf(d->name, sizeof(d->name), "%.*s/%s",
-				 (int)(strlen(meta->name) - strlen(opcodes[i])), meta->name,
-				 opcodes[i]);
-	return d->name;
+		return d->name;
+	}
+	for (i = 0; i < 2; i++) {
+		m = strlen(opcodes[i]);
+		if (meta->opcode > 2 || n <= m || n + 2 > sizeof(d->name) ||
+		    strcmp(meta->name + n - m, opcodes[i]) != 0 || strchr(meta->name, '/'))
+			continue;
+		memcpy(d->name, meta->name, n - m);
+		d->name[n - m] = '/';
+		memcpy(d->name + n - m + 1, opcodes[i], m + 1);
+		return d->name;
+	}
+	return meta->name;
 }
 
 static void by_description(struct nettrace_decode *d, const struct nettrace_event *event,

@@ -19,7 +19,9 @@
 #define IMAGES_MAX 4096u                     /* mappings of one program */
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
-#define WHAT_BYTES 400u
+#define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
+#define LEAVES 16u
+#define KNOWN_BITS 6                         /* 7 KB each, as far as stacks are deep */
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
@@ -50,6 +52,26 @@ struct named {
 	struct share share;                  /* then: what the names hold */
 };
 
+/*
+ * The frames of a stack, of its program from a time on, until that tells of other code. What one
+ * thread does again and again has the same stack.
+ */
+struct known_stack {
+	struct dotnet_program *program;      /* NULL = none */
+	uint64_t since_ns;
+	uint32_t nlearned, pointer_bytes, nbytes, nframes;
+	uint8_t bytes[NETTRACE_STACK_MAX_BYTES];
+	/* From [2] on the frames, before them the leaves of an event's samples. */
+	struct frame_ref frames[2 + DOTNET_FRAMES_MAX];
+};
+
+/* A leaf that put_leaf() made, and its name's number. */
+struct known_leaf {
+	const struct dotnet_program *program;        /* NULL = none */
+	uint32_t number;
+	char text[LEAF_BYTES];
+};
+
 struct dotnet_stacks {
 	struct frames *frames;
 	struct shares shares;
@@ -64,7 +86,9 @@ struct dotnet_stacks {
 	uint32_t settled_room;
 	/* the symbol worker's: */
 	char late[MANAGED_TEXT_MAX + 1], late_detail[MANAGED_TEXT_MAX + 1], late_module[80];
-	struct frame_ref put[DOTNET_FRAMES_MAX + 2];         /* of the event that is delivered */
+	/* the source's: */
+	struct known_stack known[1u << KNOWN_BITS];
+	struct known_leaf leaves[LEAVES];
 };
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -98,13 +122,16 @@ static uint32_t name_of(struct dotnet_program *p, struct dotnet_method *m)
 	return number;
 }
 
-/* Each address is where a call returns to. */
+/* Each address is where a call returns to. since_ns: as of dotnet_code_find_since() */
 static void put_frame(struct dotnet_program *p, uint64_t address, uint64_t time_ns,
-		      struct frame_ref *out)
+		      struct frame_ref *out, uint64_t *since_ns)
 {
-	struct dotnet_method *m = dotnet_code_find(&p->code, address - 1, time_ns);
+	struct dotnet_method *m =
+		dotnet_code_find_since(&p->code, address - 1, time_ns, since_ns);
 	uint32_t number = m ? name_of(p, m) : 0;
 
+	if (m && !number)
+		*since_ns = UINT64_MAX;      /* without room for its name: ask again */
 	if (number)
 		*out = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
 					  .offset = managed_offset(number, MANAGED_OTHER, -1)};
@@ -113,40 +140,103 @@ static void put_frame(struct dotnet_program *p, uint64_t address, uint64_t time_
 					  .offset = address - 1, .flags = FRAME_RETURN_ADDRESS};
 }
 
-/* A frame that is no code. returns  1, or 0 without room for its name */
-static uint32_t put_leaf(struct dotnet_program *p, const char *what, struct frame_ref *out)
+static void find_frames(struct known_stack *to, uint64_t time_ns)
 {
-	char text[DOTNET_TEXT_BYTES];
-	uint32_t number;
+	const uint32_t step = to->pointer_bytes;
+	struct dotnet_program *p = to->program;
+	uint64_t since_ns;
+	uint32_t at;
 
-	snprintf(text, sizeof(text), "event!%s", what);
-	number = add_name(p, text, NULL);
-	if (number)
-		*out = (struct frame_ref){.object = p->object, .flags = FRAME_JIT,
-					  .offset = managed_offset(number, MANAGED_STUB, -1)};
-	return number > 0;
+	to->since_ns = 0;
+	to->nframes = 0;
+	os_mutex_lock(p->all->lock);
+	for (at = 0; at + step <= to->nbytes && to->nframes < DOTNET_FRAMES_MAX; at += step) {
+		put_frame(p, le_sized(to->bytes + at, step), time_ns,
+			  &to->frames[2 + to->nframes++], &since_ns);
+		to->since_ns = since_ns > to->since_ns ? since_ns : to->since_ns;
+	}
+	os_mutex_unlock(p->all->lock);
 }
 
-uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
-			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
-			       struct frame_ref *out)
+/* Stacks that differ may have the same place: then they take turns in it. */
+static struct known_stack *place_of(struct dotnet_stacks *s, const uint8_t *stack, uint32_t nbytes)
 {
-	uint32_t at, n = 0;
+	uint64_t mixed = nbytes;
+	uint32_t at;
 
-	os_mutex_lock(p->all->lock);
-	if (what)
-		n = put_leaf(p, what, out);
-	for (at = 0; at + pointer_bytes <= nbytes && at / pointer_bytes < DOTNET_FRAMES_MAX;
-	     at += pointer_bytes)
-		put_frame(p, le_sized(stack + at, pointer_bytes), time_ns, &out[n++]);
-	os_mutex_unlock(p->all->lock);
-	return n;
+	for (at = 0; at + 8 <= nbytes; at += 8)      /* factors are odd, and do not wait in turn */
+		mixed += le64(stack + at) * (0x9e3779b97f4a7c15u + 2 * at);
+	return &s->known[mixed * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
+}
+
+/* The frames of an event, leaf first; their objects live as long as the program. */
+static void put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
+		       uint32_t pointer_bytes, struct event *e)
+{
+	uint32_t nbytes = raw->stack_bytes < NETTRACE_STACK_MAX_BYTES ? raw->stack_bytes
+								      : NETTRACE_STACK_MAX_BYTES;
+	struct known_stack *known = place_of(p->all, raw->stack, nbytes);
+
+	if (known->program != p || known->nlearned != p->code.nlearned ||
+	    e->time_ns < known->since_ns || known->pointer_bytes != pointer_bytes ||
+	    known->nbytes != nbytes || memcmp(known->bytes, raw->stack, nbytes) != 0) {
+		known->program = p;
+		known->nlearned = p->code.nlearned;
+		known->pointer_bytes = pointer_bytes;
+		known->nbytes = nbytes;
+		memcpy(known->bytes, raw->stack, nbytes);
+		find_frames(known, e->time_ns);
+	}
+	e->stack_frames = known->frames + 2;
+	e->nstack_frames = known->nframes;
+}
+
+static size_t add_text(char *text, size_t at, size_t size, const char *more)
+{
+	size_t n = strnlen(more, size - 1 - at);
+
+	memcpy(text + at, more, n);
+	text[at + n] = '\0';
+	return at + n;
+}
+
+/*
+ * Put a frame that is no code before those of an event, which put_frames() gave it: what happened,
+ * and to what type of object (NULL = to none). Without room for its name it is left out.
+ */
+static void put_leaf(struct dotnet_program *p, const char *what, const char *type, struct event *e)
+{
+	struct frame_ref *first = (struct frame_ref *)(uintptr_t)e->stack_frames;
+	struct known_leaf *known;
+	char text[LEAF_BYTES];
+	size_t n = add_text(text, 0, sizeof(text), "event!");
+
+	n = add_text(text, n, sizeof(text), what);
+	if (type)
+		n = add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
+	known = &p->all->leaves[(n + (unsigned char)text[n - 1] + (unsigned char)text[n / 2]) %
+				LEAVES];
+	if (known->program != p || memcmp(text, known->text, n + 1) != 0) {
+		memcpy(known->text, text, n + 1);
+		os_mutex_lock(p->all->lock);
+		known->number = add_name(p, text, NULL);
+		os_mutex_unlock(p->all->lock);
+		known->program = known->number ? p : NULL;
+	}
+	if (!known->number)
+		return;
+	*--first = (struct frame_ref){
+		.object = p->object, .flags = FRAME_JIT,
+		.offset = managed_offset(known->number, MANAGED_STUB, -1)};
+	e->stack_frames = first;
+	e->nstack_frames++;
 }
 
 void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns)
 {
 	os_mutex_lock(p->all->lock);
 	p->code.since_ns = time_ns;
+	p->code.nlearned++;
 	os_mutex_unlock(p->all->lock);
 }
 
@@ -406,34 +496,14 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
-/* Below the type of a large object. */
-static void add_large(struct dotnet_program *p, struct event *e)
-{
-	struct frame_ref leaf;
-	uint32_t n;
-
-	os_mutex_lock(p->all->lock);
-	n = put_leaf(p, GC_LARGE_OBJECT_NAME, &leaf);
-	os_mutex_unlock(p->all->lock);
-	if (!n)
-		return;
-	memmove(p->all->put + 1, p->all->put, e->nstack_frames * sizeof(leaf));
-	p->all->put[0] = leaf;
-	e->nstack_frames++;
-}
-
-static void put_samples(struct dotnet_program *p, struct gc_objects *objects,
-			const struct nettrace_event *raw, uint32_t pointer_bytes, struct event *e,
+static void put_samples(struct dotnet_program *p, struct gc_objects *objects, struct event *e,
 			dotnet_put *put, void *ctx)
 {
 	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
-	char what[WHAT_BYTES];
 
 	type = type ? type : event_field(e, "TypeName");
-	snprintf(what, sizeof(what), "%s%s%s", e->name ? e->name : "?", type ? " " : "",
-		 type && type->type == FIELD_TEXT ? type->v.text : "");
-	e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes, pointer_bytes,
-						 e->time_ns, what, p->all->put);
+	put_leaf(p, e->name ? e->name : "?",
+		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
 	put_sample(e, STREAM_EVENT, 1, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
 		return;
@@ -443,7 +513,7 @@ static void put_samples(struct dotnet_program *p, struct gc_objects *objects,
 		return;
 	kind = event_field(e, "AllocationKind");
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
-		add_large(p, e);
+		put_leaf(p, GC_LARGE_OBJECT_NAME, NULL, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
 	gc_objects_alloc(objects, e, put, ctx);
 }
@@ -452,16 +522,12 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 			    const struct nettrace_event *raw, uint32_t pointer_bytes,
 			    struct event *e, dotnet_put *put, void *ctx)
 {
-	if (p && raw->stack) {
-		e->stack_frames = p->all->put;
-		e->nstack_frames = dotnet_program_frames(p, raw->stack, raw->stack_bytes,
-							 pointer_bytes, e->time_ns, NULL,
-							 p->all->put);
-	}
+	if (p && raw->stack)
+		put_frames(p, raw, pointer_bytes, e);
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
 	if (e->nstack_frames && objects)
-		put_samples(p, objects, raw, pointer_bytes, e, put, ctx);
+		put_samples(p, objects, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
 }
@@ -516,6 +582,7 @@ static void look_at_untold(struct dotnet_program *p, uint64_t now_ns)
 static void forget_code(struct dotnet_stacks *s, struct named *n)
 {
 	struct dotnet_program *p = n->program;
+	uint32_t i;
 
 	if (!p)
 		return;
@@ -525,6 +592,12 @@ static void forget_code(struct dotnet_stacks *s, struct named *n)
 	n->share = p->share;
 	dotnet_code_free(&p->code);
 	dotnet_images_free(p->images, p->nimages);
+	for (i = 0; i < 1u << KNOWN_BITS; i++)
+		if (s->known[i].program == p)
+			s->known[i].program = NULL;
+	for (i = 0; i < LEAVES; i++)
+		if (s->leaves[i].program == p)
+			s->leaves[i].program = NULL;
 	free(p);
 }
 

@@ -89,16 +89,6 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 			    const struct nettrace_event *raw, uint32_t pointer_bytes,
 			    struct event *e, dotnet_put *put, void *ctx);
 
-/*
- * The frames of a stack, leaf first. what: a leaf above them that says what happened ("GC/Start",
- * "GC/AllocationTick System.String"); NULL = none.
- *
- * returns  how many, at most DOTNET_FRAMES_MAX + 1; their objects live as long as the program
- */
-uint32_t dotnet_program_frames(struct dotnet_program *p, const uint8_t *stack, uint32_t nbytes,
-			       uint32_t pointer_bytes, uint64_t time_ns, const char *what,
-			       struct frame_ref *out);
-
 /* As source_ops.name_frame. */
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out);
 /* Call four times a second: names what was told late, and forgets names of programs that ended. */

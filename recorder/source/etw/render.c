@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "source/etw/texts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -88,11 +89,32 @@ void etw_render_utf8(struct etw_render *r, const uint8_t *text, size_t nbytes)
 	}
 }
 
+/* Whether four UTF-16 units are printable ASCII: from 0x20 to 0x7e. */
+static bool are_printable(uint64_t units)
+{
+	return !(((units - 0x0020002000200020u) | units | (units + 0x0001000100010001u)) &
+		 0xff80ff80ff80ff80u);
+}
+
+/* Put all groups of four that are; returns how many units these were. */
+static size_t put_printable(struct etw_render *r, const uint8_t *text, size_t nunits)
+{
+	size_t i = 0;
+
+	while (nunits - i >= 4 && r->limit - r->used > 4 && are_printable(le64(text + 2 * i))) {
+		etw_put_four(le64(text + 2 * i), r->text + r->used);
+		r->used += 4;
+		i += 4;
+	}
+	return i;
+}
+
 void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 {
 	char out[4];
 
-	for (size_t i = 0; i < nbytes / 2 && r->used < r->limit;) {
+	for (size_t i = put_printable(r, text, nbytes / 2);
+	     i < nbytes / 2 && r->used < r->limit;) {
 		uint32_t c = le16(text + 2 * i);
 
 		/* Nearly all of them. */
@@ -110,10 +132,17 @@ void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 
 void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT])
 {
-	snprintf(out, ETW_GUID_TEXT,
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", guid[3],
-		 guid[2], guid[1], guid[0], guid[5], guid[4], guid[7], guid[6], guid[8], guid[9],
-		 guid[10], guid[11], guid[12], guid[13], guid[14], guid[15]);
+	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+	static const char digits[] = "0123456789abcdef";
+	unsigned i;
+
+	for (i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*out++ = '-';
+		*out++ = digits[guid[order[i]] >> 4];
+		*out++ = digits[guid[order[i]] & 15];
+	}
+	*out = '\0';
 }
 
 static void put_sid(struct etw_render *r, const struct etw_value *value)

@@ -82,11 +82,7 @@ static bool put_four(uint64_t v, char *out)
 {
 	if (((v - 0x0001000100010001u) | v) & 0xff80ff80ff80ff80u)
 		return false;
-	v |= v >> 8;
-	out[0] = (char)v;
-	out[1] = (char)(v >> 8);
-	out[2] = (char)(v >> 32);
-	out[3] = (char)(v >> 40);
+	etw_put_four(v, out);
 	return true;
 }
 

@@ -33,3 +33,13 @@ const char *etw_texts_copy(struct etw_texts *t, const char *text);
  * characters and a NUL, at most max (1 or more) bytes. Returns the length without the NUL.
  */
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max);
+
+/* Put four units as characters; the units are below 0x80. */
+static inline void etw_put_four(uint64_t units, char *out)
+{
+	units |= units >> 8;
+	out[0] = (char)units;
+	out[1] = (char)(units >> 8);
+	out[2] = (char)(units >> 32);
+	out[3] = (char)(units >> 40);
+}

@@ -7,6 +7,8 @@
 #include "source/dotnet/event_queue.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 TEST(what_is_asked_for_is_as_the_protocol_has_it)
@@ -103,6 +105,43 @@ TEST(events_leave_the_queue_in_time_order)
 	dotnet_queue_free(&queue);
 }
 
+/* Each of them says its own time, in texts of all lengths. */
+static void is_in_order(void *ctx, const struct dotnet_queued *held)
+{
+	uint64_t *last_ns = ctx;
+
+	assert_true(held->time_ns >= *last_ns);
+	assert_int_equal(held->event.payload_bytes, 20 + held->time_ns % 3000);
+	assert_int_equal(strtoull((const char *)held->event.payload, NULL, 10), held->time_ns);
+	*last_ns = held->time_ns;
+}
+
+TEST(blocks_of_several_threads_leave_in_time_order)
+{
+	struct dotnet_queue queue = {0};
+	struct dotnet_held held = {0};
+	uint64_t last_ns = 0, block, i;
+	char text[20 + 3000] = "";
+
+	for (block = 1; block < 100; block++) {
+		for (i = 0; i < 50; i++) {
+			uint64_t time_ns = block / 2 * 100 + i * (1 + block % 2);
+			struct nettrace_event e = {
+				.payload = (const uint8_t *)text,
+				.payload_bytes = (uint32_t)(20 + time_ns % 3000)};
+
+			snprintf(text, sizeof(text), "%llu", (unsigned long long)time_ns);
+			assert_true(dotnet_queue_put(&queue, time_ns, NULL, &held, &e));
+		}
+		dotnet_queue_release(&queue, block / 2 * 100 - 1, is_in_order, &last_ns);
+		assert_int_equal(dotnet_queue_count(&queue), held.n);
+		assert_true(queue.spare_bytes <= DOTNET_SPARES_MAX_BYTES + sizeof(text));
+	}
+	dotnet_queue_release(&queue, UINT64_MAX, is_in_order, &last_ns);
+	assert_int_equal(held.n + queue.spare_bytes, 0);
+	dotnet_queue_free(&queue);
+}
+
 TEST(a_full_queue_refuses_events)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
@@ -149,6 +188,7 @@ int main(void)
 		cmocka_unit_test(an_answer_is_whole_refused_or_nonsense),
 		cmocka_unit_test(a_socket_is_known_by_its_name),
 		cmocka_unit_test(events_leave_the_queue_in_time_order),
+		cmocka_unit_test(blocks_of_several_threads_leave_in_time_order),
 		cmocka_unit_test(a_full_queue_refuses_events),
 		cmocka_unit_test(a_program_that_floods_the_queue_has_a_quarter_of_it),
 	};

@@ -115,15 +115,26 @@ static void has_parameters(const struct frame_ref *ref, const char *detail)
 	assert_string_equal(symbol.raw_name, detail);
 }
 
+static void keep_frames(void *ctx, const struct event *e)
+{
+	*(uint32_t *)ctx = e->nstack_frames;
+	memcpy(out, e->stack_frames, e->nstack_frames * sizeof(*out));
+}
+
+/* what: those of the sample of such an event; NULL = those of the event itself */
 static uint32_t frames_of(uint64_t leaf, uint64_t caller, const char *what)
 {
+	struct event e = {.time_ns = now_ns, .name = what};
+	struct nettrace_event raw = {.stack_bytes = 16};
+	struct gc_objects objects = {.on = false};
 	struct buf stack = {0};
-	uint32_t n;
+	uint32_t n = 0;
 
 	buf_put_le(&stack, leaf, 8);
 	buf_put_le(&stack, caller, 8);
-	n = dotnet_program_frames(program, (const uint8_t *)stack.data, 16, 8, now_ns,
-				  what, out);
+	raw.stack = (const uint8_t *)stack.data;
+	dotnet_program_deliver(program, what ? &objects : NULL, &raw, 8, &e, keep_frames, &n);
+	assert_int_equal(e.nstack_frames, 0);
 	buf_free(&stack);
 	return n;
 }
@@ -266,6 +277,26 @@ TEST(the_leaf_of_a_sample_says_what_happened)
 	assert_int_equal(frames_of(0x1010, 0x1020, "Exception/Start App.Error"), 3);
 	is_named(&out[0], "event!Exception/Start App.Error");
 	is_named(&out[1], "!App.Thrower.Throw");
+	frames_of(0x1010, 0x1020, "GC/Triggered");
+	is_named(&out[0], "event!GC/Triggered");
+	frames_of(0x1010, 0x1020, "Exception/Start App.Error");
+	is_named(&out[0], "event!Exception/Start App.Error");
+}
+
+TEST(a_stack_that_came_before_its_code_was_told_has_names_afterwards)
+{
+	frames_of(0x1010, 0x2010, NULL);
+	frames_of(0x1010, 0x2010, NULL);
+	is_named(&out[0], "?");
+	learn_method(143, 0x1000, "Throw");
+	frames_of(0x1010, 0x2010, NULL);
+	is_named(&out[0], "!App.Thrower.Throw");
+	is_named(&out[1], "?");
+	learn_module();
+	learn_method(143, 0x2000, "Main");
+	frames_of(0x1010, 0x2010, NULL);
+	is_named(&out[0], "Orders!App.Thrower.Throw");
+	is_named(&out[1], "Orders!App.Thrower.Main");
 }
 
 TEST(other_code_at_the_same_address_has_its_own_name)
@@ -641,6 +672,7 @@ int main(void)
 		WITH_PROGRAM(a_dynamic_method_whose_end_alone_is_told_was_there_before),
 		WITH_PROGRAM(a_dynamic_method_that_went_before_it_was_told_is_not_there_any_more),
 		WITH_PROGRAM(a_module_of_an_application_domain_is_not_taken_for_a_name),
+		WITH_PROGRAM(a_stack_that_came_before_its_code_was_told_has_names_afterwards),
 		WITH_PROGRAM(the_leaf_of_a_sample_says_what_happened),
 		WITH_PROGRAM(other_code_at_the_same_address_has_its_own_name),
 		WITH_PROGRAM(code_is_that_of_the_time_of_the_sample),

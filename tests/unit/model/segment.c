@@ -362,6 +362,33 @@ TEST(times_of_samples_are_read_without_the_rest)
 	segment_unref(s);
 }
 
+TEST(sums_are_read_with_events_only_where_something_was_lost)
+{
+	struct event e = {.time_ns = 5000000, .kind = EVENT_GENERIC, .stack = STACK_NONE,
+			  .name = "Something"};
+	struct segment_content all, c;
+	struct segment *s = seal_rich(&all);         /* something was lost in it */
+
+	assert_int_equal(segment_decode_sums(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nsamples, all.nsamples);
+	assert_int_equal(c.nevents, all.nevents);
+	segment_content_free(&all);
+	segment_content_free(&c);
+	segment_unref(s);
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	e.kind = EVENT_SAMPLE;
+	e.quality = QUALITY_BROKEN;
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode_sums(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nevents, 0);
+	assert_int_equal(c.nsamples, 1);
+	assert_true(c.samples[0].time_ns == 5000000);
+	assert_int_equal(c.samples[0].quality, QUALITY_BROKEN);
+	segment_content_free(&c);
+	segment_unref(s);
+}
+
 TEST(only_frames_that_are_new_are_told)
 {
 	struct frame_ref stack[2] = {{lab.object, 20, 0}, {lab.object, 300, 0}};
@@ -601,6 +628,7 @@ int main(void)
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
 		WITH_LAB(times_of_samples_are_read_without_the_rest),
+		WITH_LAB(sums_are_read_with_events_only_where_something_was_lost),
 		WITH_LAB(only_frames_that_are_new_are_told),
 		WITH_LAB(stacks_that_begin_alike_share_their_nodes),
 		WITH_LAB(sealing_nothing_gives_nothing),
