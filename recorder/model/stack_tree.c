@@ -25,6 +25,7 @@ struct node_list {
 	uint32_t n, capacity;
 	struct table table;                  /* those that are found by caller and text */
 };
+
 struct building {
 	struct stack_tree *t;
 	const struct incident *in;

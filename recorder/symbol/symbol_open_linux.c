@@ -224,17 +224,15 @@ static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 	return known;
 }
 
-/* Here a backslash is \\ and a line feed \n: proc_task_name(), fs/proc/array.c. */
-static void take_comm(const char *at, const char *end, char comm[16])
+/* false: some kernels write a backslash as two, and a line feed as \n, and others do not. */
+static bool take_comm(const char *at, const char *end, char comm[16])
 {
-	size_t n = 0;
+	size_t n = (size_t)(end - at), line = strcspn(at, "\n");
 
-	for (; at < end && n < 15; at++) {
-		if (*at == '\\' && at + 1 < end && *++at == 'n')
-			break;               /* as symbol_comm(), which ends there */
-		comm[n++] = *at;
-	}
-	comm[n] = '\0';
+	if (memchr(at, '\\', n))
+		return false;
+	snprintf(comm, 16, "%.*s", (int)(line < n ? line : n), at);
+	return true;
 }
 
 /*
@@ -252,8 +250,8 @@ static uint64_t started_ticks(uint32_t pid, char comm[16])
 	if (load_proc(pid, "stat", STAT_MAX_BYTES, &text))
 		at = strrchr(buf_text(&text), ')');
 	name = at && comm ? strchr(buf_text(&text), '(') : NULL;
-	if (name && name < at)
-		take_comm(name + 1, at, comm);
+	if (name && name < at && !take_comm(name + 1, at, comm))
+		symbol_comm(pid, comm);
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
