@@ -104,7 +104,7 @@ def recording(tree, store, *options):
 
 def pipeline(tree, work, _):
     return rows_of(program(tree, "bench_pipeline"), "--json", "--keep", "--no-exports",
-                   "--samples", "200000", "--dir", work)
+                   "--samples", "1000000", "--dir", work)
 
 
 def export(tree, work, _):
@@ -116,13 +116,12 @@ def export(tree, work, _):
 
 
 def nettrace(tree, work, tools):
-    trace, store = os.path.join(WORK, "run/long.nettrace"), os.path.join(work, "from.db")
+    trace, store = os.path.join(WORK, "run/long.nettrace"), os.path.join(work, "from/s.db")
     if not os.path.exists(trace):
         subprocess.check_call([sys.executable, "tests/bench/nettrace_repeat.py",
                                "tests/data/nettrace/exceptions.nettrace", trace, "100"], cwd=tools)
-    for name in os.listdir(work):
-        if name.startswith("from.db"):
-            os.remove(os.path.join(work, name))
+    shutil.rmtree(os.path.dirname(store), ignore_errors=True)
+    os.mkdir(os.path.dirname(store))
     wall, cpu = cost_of(recorder_of(tree), "collect", "--from", trace, "--store", store)
     return {"nettrace 100 MB wall_ms": wall, "nettrace 100 MB cpu_ms": cpu}
 
