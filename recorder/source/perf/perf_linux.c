@@ -275,11 +275,14 @@ static int perf_run(struct source *source, struct err *err)
 		return rc;
 	perf_cpus_enable(&s->cpus, false, true);
 	s->block_ns = os_now_ns();
-	/* A program that waits to be started is seen from its first instruction on. */
-	if (s->cfg.capture.root_pid)
-		perf_state_await_kernel(s->state);
-	queue_watermark(s->cfg.queue, pace.at_ns);   /* says that it records */
+	/*
+	 * The first watermark says that it records. A program that waits for that is seen from its
+	 * first instruction on.
+	 */
+	if (!s->cfg.capture.root_pid)
+		queue_watermark(s->cfg.queue, pace.at_ns);
 	perf_state_await_kernel(s->state);
+	queue_watermark(s->cfg.queue, pace.at_ns);
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, until_ns;
 
