@@ -171,12 +171,13 @@ static bool read_home(struct process *process, struct buf *home)
 	uint32_t nread = atomic_fetch_add(&process->nhomes_read, 1);
 	const char *now = process_home(process);
 	char service[HOME_PART_BYTES] = "";
+	const bool asks = asks_for_service(nread, now);
 	struct buf payload = {0};
 
-	if (process_home_is_known(process) && !asks_for_service(nread, now))
+	if (process_home_is_known(process) && !asks)
 		return false;
 	symbol_cgroup(process->pid, home);
-	if (asks_for_service(nread, now))
+	if (asks)
 		symbol_otel_context(process->pid, OTEL_PAYLOAD_MAX, &payload);
 	if (!otel_service((const uint8_t *)payload.data, payload.len, service, sizeof(service)) &&
 	    now[home_cgroup_bytes(now)])
