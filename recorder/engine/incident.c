@@ -74,6 +74,20 @@ void pending_remove(struct engine *e, struct pending *p)
 
 /* ---- firing --------------------------------------------------------------------------------- */
 
+/* Why the ring does not reach back as far as requested, and what would make it. */
+static void say_short(const struct engine *e, const struct ring_use *use, double held_s, char *out,
+		      size_t n)
+{
+	if (use->given_up_until_ns == use->evicted_until_ns)
+		snprintf(out, n, "only the last %.1f s were held: a table was nearly full "
+			 "(%u processes, %u threads, %u frames), so the oldest was given up",
+			 held_s, PROCESSES_MAX, THREADS_MAX, FRAMES_MAX);
+	else
+		snprintf(out, n, "the buffer of %.0f MB held only the last %.1f s; use a larger %s",
+			 (double)use->max_bytes / 1048576, held_s,
+			 e->merge.memory.max_bytes ? "--buffer-mb or --max-rss-mb" : "--buffer-mb");
+}
+
 /* Where its window starts: as requested, or where the ring or the recording begins. */
 static void set_start(struct engine *e, struct pending *p)
 {
@@ -87,10 +101,8 @@ static void set_start(struct engine *e, struct pending *p)
 	if (use.evicted_until_ns > asked_ns) {
 		h->t0_ns = use.oldest_ns && use.oldest_ns < h->trigger_ns ? use.oldest_ns
 									  : h->trigger_ns;
-		snprintf(
-			reason, sizeof(reason),
-			"the buffer of %.0f MB held only the last %.1f s; use a larger --buffer-mb",
-			(double)use.max_bytes / 1048576, (double)(h->trigger_ns - h->t0_ns) / 1e9);
+		say_short(e, &use, (double)(h->trigger_ns - h->t0_ns) / 1e9, reason,
+			  sizeof(reason));
 		pending_add_reason(p, reason);
 	} else if (e->merge.start_ns > asked_ns) {
 		/* A source may tell of what was a moment before the start. */

@@ -171,7 +171,7 @@ void tables_keep_room(struct engine *e)
 		log_full(e, &use);
 		before = sum_used(&use);
 		for (n = ring.segments / EVICT_PART + 1; n; n--)
-			ring_evict_oldest(e->ring);
+			ring_give_up_oldest(e->ring);
 		tables_sweep(e, true);
 		use = tables_use(e);
 		/* What fills them is alive: giving up history does not help. */

@@ -91,9 +91,14 @@ void ring_put(struct ring *ring, struct segment *segment)
 	os_mutex_unlock(ring->lock);
 }
 
-bool ring_evict_oldest(struct ring *ring)
+bool ring_give_up_oldest(struct ring *ring)
 {
-	return evict_above(ring, 0, 0);
+	bool did = evict_above(ring, 0, 0);
+
+	os_mutex_lock(ring->lock);
+	ring->use.given_up_until_ns = ring->use.evicted_until_ns;
+	os_mutex_unlock(ring->lock);
+	return did;
 }
 
 void ring_set_max(struct ring *ring, size_t max_bytes)

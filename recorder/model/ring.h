@@ -36,7 +36,7 @@ int frozen_add(struct frozen *f, struct segment *segment);       /* takes a refe
 void frozen_free(struct frozen *f);
 
 /* Evict the oldest segment, so that what it lists can be forgotten; false when there is none. */
-bool ring_evict_oldest(struct ring *ring);
+bool ring_give_up_oldest(struct ring *ring);
 
 /* Change the ceiling, evicting what exceeds it; the newest segment stays. */
 void ring_set_max(struct ring *ring, size_t max_bytes);
@@ -47,6 +47,7 @@ struct ring_use {
 	uint64_t samples;
 	uint64_t oldest_ns, newest_ns;       /* 0 when empty */
 	uint64_t evicted_segments, evicted_samples;
-	uint64_t evicted_until_ns;        /* nothing before this is in the ring; 0 = none evicted */
+	uint64_t evicted_until_ns;           /* nothing before this is in it; 0 = none evicted */
+	uint64_t given_up_until_ns;          /* the same, of ring_give_up_oldest() */
 };
 void ring_use(struct ring *ring, struct ring_use *out);

@@ -75,6 +75,27 @@ TEST(processes_that_come_and_go_for_long_keep_their_names)
 	remove_store(r.path);
 }
 
+/* Not of the buffer, which would tell somebody to make that larger. */
+TEST(a_window_shortened_by_a_full_table_says_so)
+{
+	struct incident in;
+	struct rig r;
+
+	rig_open(&r, "short.db", 0);
+	r.cfg.capture.pre_ns = SEC(1600);
+	r.plan.nsamples = 340000;
+	r.plan.step_ns = NS_PER_SEC / 200;
+	r.plan.child_each = 4;
+	r.plan.fire_s[0] = 1690;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_non_null(in.head.gap_reason);
+	assert_non_null(strstr(in.head.gap_reason, "s were held: a table was nearly full"));
+	assert_null(strstr(in.head.gap_reason, "--buffer-mb"));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 /*
  * 20,000 samples a second, two rules that both fire every 3 s for the 30 s before it, and a disk of
  * 1 MB/s: twenty incidents overlap, and each has every number of its window.
@@ -117,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_frame_table_costs_the_oldest_history_and_no_stack),
 		cmocka_unit_test(processes_that_come_and_go_for_long_keep_their_names),
+		cmocka_unit_test(a_window_shortened_by_a_full_table_says_so),
 		cmocka_unit_test(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap),
 	};
 

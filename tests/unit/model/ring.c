@@ -86,6 +86,7 @@ TEST(ring_evicts_oldest_when_full)
 	assert_int_equal(use_of(ring).evicted_segments, 1);
 	assert_int_equal(use_of(ring).evicted_samples, 2);
 	assert_int_equal(use_of(ring).evicted_until_ns, 1001000);
+	assert_int_equal(use_of(ring).given_up_until_ns, 0);
 	assert_int_equal(use_of(ring).oldest_ns, 1010000);
 	assert_int_equal(use_of(ring).newest_ns, 1031000);
 	f = freeze(ring, 0, UINT64_MAX);
