@@ -445,7 +445,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 				.wake = os_wake_new()};
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
-	if (perf_program_new(&c->program, &why))
+	if (perf_program_new(probes->capture->root_pid && !ask->pid, &c->program, &why))
 		log_line(asked.log, LOG_INFO, "samples copy stacks of a fixed size, and each one "
 			 "wakes a reader of Python frames: %s", why.text);
 	c->ask.has_program = c->program != NULL;

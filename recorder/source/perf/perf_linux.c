@@ -379,6 +379,7 @@ static int open_state(struct perf_source *s, const struct needs *needs, struct e
 	const struct perf_state_config state = {
 		.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
 		.log = cfg->log, .managed = s->walker.managed,
+		.program = s->cpus.program,
 		.only_process = capture->only_process, .only_its_events = capture->only_its_events,
 		.root_pid = capture->root_pid, .root_only = s->cpus.ask.pid != 0,
 		.build_ids = s->cpus.ask.build_ids,

@@ -17,13 +17,15 @@
 #define KEY (-8)                             /* on the program's stack: a key of a table */
 #define KEEP 100                             /* jumps: to the end, with and without the sample */
 #define DROP 101
-#define KERNEL_PART 4                        /* instructions */
+#define LEFT_OUT_AT 5                        /* instructions */
+#define LEFT_OUT_PART 6
+#define KERNEL_PART 4
 #define REGS_CS 136                          /* struct pt_regs of x86-64 */
 #define REGS_SP 152
 #define COPY_BYTES (PERF_SHORT_HEAD_BYTES + PERF_SHORT_MAX_BYTES)
 
 struct perf_program {
-	int pids, wakes, ends, copies, shorts;   /* tables */
+	int left_out, pids, wakes, ends, copies, shorts;     /* tables; left_out -1 = none */
 	int program;
 };
 
@@ -51,6 +53,7 @@ static void set_jumps(uint64_t *insns, unsigned n)
 }
 
 /*
+ * 0. If `left_out` has the process: drop the sample.
  * 1. If `pids` has the process: write its pid to the wake event of this CPU.
  * 2. If `ends` has the thread: copy from its stack pointer to its stack's end, write that to the
  *    short event of this CPU, and drop the sample. Without all of it, or if the ring does not take
@@ -75,6 +78,7 @@ static int load(const struct perf_program *p, bool in_kernel)
 	uint64_t insns[] = {
 		MOVE(6, 1), CALL(get_current_pid_tgid), MOVE(7, 0),
 		I(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32), STORE(BPF_DW, 10, KEY, 0),
+		LOOK_UP(p->left_out), IF(BPF_JNE, 0, 0, DROP),
 		LOOK_UP(p->pids), IF(BPF_JEQ, 0, 0, 8),
 		MOVE(1, 6), TABLE(2, p->wakes), THIS_CPU(3), MOVE(4, 10), ADD(4, KEY), SET(5, 8),
 		CALL(perf_event_output),
@@ -102,6 +106,8 @@ static int load(const struct perf_program *p, bool in_kernel)
 	};
 	unsigned at = 0, i;
 
+	for (i = 0; p->left_out < 0 && i < LEFT_OUT_PART; i++)
+		insns[LEFT_OUT_AT + i] = I(BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	while (insns[at] != CALL(get_current_task_btf))
 		at++;
 	for (i = 0; !in_kernel && i < KERNEL_PART; i++)
@@ -111,7 +117,7 @@ static int load(const struct perf_program *p, bool in_kernel)
 	return bpf_program_load(insns, COUNT_OF(insns), BPF_PROG_TYPE_PERF_EVENT, "recorder_cpu");
 }
 
-int perf_program_new(struct perf_program **out, struct err *err)
+int perf_program_new(bool leaves_out, struct perf_program **out, struct err *err)
 {
 	struct perf_program *p;
 	int rc = 0;
@@ -122,7 +128,9 @@ int perf_program_new(struct perf_program **out, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_memory(err, "for a program at samples");
-	*p = (struct perf_program){-1, -1, -1, -1, -1, -1};
+	*p = (struct perf_program){-1, -1, -1, -1, -1, -1, -1};
+	if (leaves_out)
+		p->left_out = bpf_table_new(BPF_MAP_TYPE_LRU_HASH, 8, 8, PERF_LEFT_OUT_MAX, 0);
 	p->pids = bpf_table_new(BPF_MAP_TYPE_HASH, 8, 8, PERF_WAKES_PROCESSES_MAX, 0);
 	p->ends = bpf_table_new(BPF_MAP_TYPE_LRU_HASH, 8, 8, PERF_ENDS_MAX, 0);
 	p->copies = bpf_table_new(BPF_MAP_TYPE_ARRAY, 4, COPY_BYTES, (unsigned)get_nprocs_conf(),
@@ -153,6 +161,7 @@ void perf_program_free(struct perf_program *p)
 	if (!p)
 		return;
 	close_fd(p->program);
+	close_fd(p->left_out);
 	close_fd(p->pids);
 	close_fd(p->wakes);
 	close_fd(p->ends);
@@ -184,6 +193,15 @@ void perf_program_stack_end(const struct perf_program *p, uint32_t tid, uint64_t
 
 	bpf_table_ask(end ? BPF_MAP_UPDATE_ELEM : BPF_MAP_DELETE_ELEM, p->ends, &key,
 		      end ? &end : NULL);
+}
+
+void perf_program_leave_out(const struct perf_program *p, uint32_t pid, bool yes)
+{
+	uint64_t key = pid, value = 1;
+
+	if (p && p->left_out >= 0)
+		bpf_table_ask(yes ? BPF_MAP_UPDATE_ELEM : BPF_MAP_DELETE_ELEM, p->left_out, &key,
+			      yes ? &value : NULL);
 }
 
 /* ---- wakes ----------------------------------------------------------------------------------- */

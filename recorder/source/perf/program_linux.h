@@ -1,6 +1,10 @@
 /*
  * A program of the kernel (BPF) that runs at each CPU sample, where the kernel lets us load one. It
- * does two things:
+ * does three things:
+ *
+ * Of `recorder run`, it drops the samples of processes that are known to be others' before anything
+ * is copied: beside a busy machine these filled the rings, whose losses say of nobody whose they
+ * were.
  *
  * It wakes a peeker (peekers_linux.h) at the samples of chosen processes only: it looks for the
  * process in a table, and writes a word to an event of its CPU, whose poll() returns then. That
@@ -25,6 +29,8 @@
 #define PERF_WAKES_PROCESSES_MAX 1024u
 #define PERF_ENDS_MAX 16384u                 /* threads; of more, the kernel forgets the oldest */
 
+#define PERF_LEFT_OUT_MAX 16384u             /* processes; the same */
+
 struct perf_program;
 
 struct perf_wake {
@@ -32,8 +38,11 @@ struct perf_wake {
 	void *map;
 };
 
-/* ERR_ACCESS, ERR_UNSUPPORTED: this user may not, or the kernel has none. */
-int perf_program_new(struct perf_program **out, struct err *err);
+/*
+ * leaves_out   whether perf_program_leave_out() will be called
+ * errors       ERR_ACCESS, ERR_UNSUPPORTED: this user may not, or the kernel has none
+ */
+int perf_program_new(bool leaves_out, struct perf_program **out, struct err *err);
 void perf_program_free(struct perf_program *p);      /* NULL allowed */
 
 /*
@@ -48,6 +57,9 @@ void perf_program_use(const struct perf_program *p, const struct perf_ring *samp
 
 /* A thread's stack ends here: no walk to its root has read beyond. 0 = not known any more */
 void perf_program_stack_end(const struct perf_program *p, uint32_t tid, uint64_t end);
+
+/* Samples of this process are dropped from now on, or no more. p NULL: nothing happens */
+void perf_program_leave_out(const struct perf_program *p, uint32_t pid, bool yes);
 
 /* Samples of this process wake from now on. false: they do not */
 bool perf_program_wake(const struct perf_program *p, uint32_t pid);

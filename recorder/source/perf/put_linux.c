@@ -92,6 +92,8 @@ static bool put_sample(struct perf_source *s, const struct perf_ring *ring, uint
 	if (waits && is_reading(s, r))
 		return false;
 	thread = thread_of(s, r);
+	if (thread && thread->process->outside)
+		perf_state_leave_out(s->state, thread->process);
 	/* A task that the kernel has released may be anybody's. */
 	if (thread ? thread->process->skipped
 		   : s->cfg.capture.root_pid != 0 || s->cfg.capture.only_process)

@@ -6,6 +6,7 @@
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/managed_linux.h"
 #include "source/perf/names_linux.h"
+#include "source/perf/program_linux.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol.h"
 
@@ -89,6 +90,8 @@ static void clear_process(struct perf_state *s, struct perf_process *p, uint64_t
 static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
 {
 	clear_process(s, p, now_ns);
+	if (p->left_out)
+		perf_program_leave_out(s->cfg.program, p->pid, false);
 	table_remove(&s->by_pid, hash_u64(p->pid), p->number);
 	slots_free_one(&s->processes, p->number);
 }
@@ -122,6 +125,14 @@ static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t 
 	slots_free_one(&s->threads, t->number);
 	if (--p->nthreads == 0)
 		remove_process(s, p, now_ns);
+}
+
+void perf_state_leave_out(struct perf_state *s, struct perf_process *process)
+{
+	if (process->left_out)
+		return;
+	process->left_out = true;
+	perf_program_leave_out(s->cfg.program, process->pid, true);
 }
 
 void perf_state_tidy(struct perf_state *s, struct perf_process *process)

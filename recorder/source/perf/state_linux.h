@@ -42,6 +42,7 @@ struct perf_process {
 	bool exe_known;                      /* named after its first mapping */
 	bool outside;                        /* neither the root nor started by it */
 	bool skipped;                        /* outside, or --record-process does not name it */
+	bool left_out;                       /* outside: the kernel makes no samples of it */
 	uint64_t sure_ns;                    /* at that time it was known: is_doubtful() */
 	uint32_t doubts;                     /* so many of `exec` are no exec, but a doubt */
 	bool unnamed;                        /* doubted: what it runs is not known yet */
@@ -61,6 +62,7 @@ struct perf_thread {
 
 struct perf_state;
 struct perf_managed;
+struct perf_program;
 struct hung_devices;
 struct pool;
 
@@ -76,6 +78,7 @@ struct perf_state_config {
 	struct queue *queue;
 	struct log *log;
 	struct perf_managed *managed;        /* is told of mappings and ends */
+	struct perf_program *program;        /* leaves out what is outside; NULL = none */
 	const char *only_process;            /* NULL = all */
 	bool only_its_events;                /* of others not even starts and ends */
 	uint32_t root_pid;                   /* this one and all that it starts; 0 = all */
@@ -114,6 +117,9 @@ void perf_state_rescan(struct perf_state *s, uint64_t now_ns);
 void perf_state_lose(struct perf_state *s, uint64_t until_ns);
 /* Take what was read meanwhile; call it often. now_ns as above. */
 void perf_state_look(struct perf_state *s, uint64_t now_ns);
+
+/* The kernel need not make samples of this process, which is outside, as long as it lives. */
+void perf_state_leave_out(struct perf_state *s, struct perf_process *process);
 
 /* One side-band record, in time order. */
 void perf_state_feed(struct perf_state *s, const struct perf_record *r);

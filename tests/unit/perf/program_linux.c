@@ -53,8 +53,8 @@ static bool begin(void)
 
 	CPU_ZERO(&cpus);
 	CPU_SET(cpu, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) ||
-	    perf_program_new(&program, &err) || perf_ring_open(&ring, cpu, false, &ask, &err)) {
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) || perf_program_new(true, &program, &err) ||
+	    perf_ring_open(&ring, cpu, false, &ask, &err)) {
 		printf("no samples are chosen here: %s\n", err.text);
 		return false;
 	}
@@ -103,6 +103,33 @@ TEST(samples_of_chosen_processes_wake_and_no_others)
 	/* The samples themselves are all there. */
 	perf_ring_refresh(&ring);
 	assert_true(ring.head - ring.tail > 0);
+}
+
+/* How many samples of this process are in the ring, which is empty then. */
+static unsigned take_samples(void)
+{
+	const struct perf_record *r;
+	unsigned n = 0;
+
+	perf_ring_refresh(&ring);
+	for (; (r = perf_ring_peek(&ring)) != NULL; perf_ring_next(&ring))
+		n += r->kind == PERF_KIND_SAMPLE && r->tid == (uint32_t)getpid();
+	return n;
+}
+
+TEST(samples_of_a_process_that_is_left_out_are_not_made)
+{
+	if (!begin())
+		skip();
+	burn();
+	assert_true(take_samples() > 0);
+	perf_program_leave_out(program, (uint32_t)getpid(), true);
+	take_samples();                      /* what came before it */
+	burn();
+	assert_int_equal(take_samples(), 0);
+	perf_program_leave_out(program, (uint32_t)getpid(), false);
+	burn();
+	assert_true(take_samples() > 0);
 }
 
 #define FILLED 5000u                         /* of the stack, above the function that burns */
@@ -172,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_of_chosen_processes_wake_and_no_others,
 						NULL, end),
+		cmocka_unit_test_teardown(samples_of_a_process_that_is_left_out_are_not_made, end),
 		cmocka_unit_test_setup_teardown(
 			a_thread_whose_stack_end_is_known_has_its_stack_copied_up_to_there, NULL,
 			end),
