@@ -163,6 +163,34 @@ def switch(tree, work, tools):
     return {"switch without_ns": without, "switch added_ns": max(ns - without, 1)}
 
 
+def interrupted(tools):
+    """How long a thread with 4 KB of stack stands still for a sample at 4,999 Hz, in ns."""
+    bench = [program(tools, "bench_probes_linux"), "interrupt"]
+    subprocess.check_call([*bench, "3", "4096"], stdout=subprocess.DEVNULL)
+    told = subprocess.run([*bench, "5", "4096"], capture_output=True, text=True, check=True)
+    ns, per_s = (int(word) for word in told.stdout.split())
+    if per_s < 4000:
+        raise RuntimeError("only %d interrupts a second: most were no samples" % per_s)
+    return ns
+
+
+def interrupt(tree, work, tools):
+    """The kernel's part of a sample, beside what perf pays for one without any stack."""
+    store, numbers = os.path.join(work, "interrupt.db"), {}
+    with recording(tree, store, "--freq", "4999", "--max-cpu-percent", "0"):
+        numbers["interrupt median_ns"] = interrupted(tools)
+    if shutil.which("perf"):
+        perf = subprocess.Popen(["perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", "4999",
+                                 "-o", os.path.join(work, "interrupt.data")],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            numbers["interrupt perf_without_stacks_ns"] = interrupted(tools)
+        finally:
+            perf.terminate()
+            perf.wait()
+    return numbers
+
+
 def cpu_s(pid):
     """Of all threads, those that have ended too: clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
@@ -212,7 +240,7 @@ def load(tree, work, tools):
 
 STEPS = {"pipeline": pipeline, "export": export, "symbols": symbols, "unwind": unwind,
          "rules": rules, "etl": etl, "nettrace": nettrace, "live": live, "start": start,
-         "switch": switch, "load": load}
+         "switch": switch, "load": load, "interrupt": interrupt}
 
 
 def built(commit):

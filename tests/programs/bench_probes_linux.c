@@ -1,14 +1,19 @@
 /*
  * What a system call and a switch between two threads cost, for tests/bench/probes.sh, which runs
- * it with and without a recorder beside it.
+ * it with and without a recorder beside it; and what an interrupt does, for compare.py.
  *
  *	bench_probes_linux syscall|switch SECONDS [WORK]
+ *	bench_probes_linux interrupt SECONDS DEPTH
  *
  * Prints nanoseconds of one: the least of many batches, of CPU time (switch: of both threads, of
  * one way between two on one CPU, which never rests: what the kernel does between them counts as
  * theirs. By the wall clock it was three times as much on a machine that others used). With WORK
  * each thread counts that far before each switch; the mean of all is printed, as not every one has
  * a stack, and their number.
+ *
+ * An interrupt is seen by a loop that reads the clock: the median of the times in which it did not,
+ * with DEPTH bytes of stack above it, and their number in a second of CPU time. At 4,999 samples a
+ * second nearly all of them are samples: the kernel has 100 to 1,000 others.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -88,6 +93,35 @@ static void begin_switches(void)
 		exit(1);
 }
 
+enum { GAPS = 1 << 20, GAP_NS = 600, GAP_MOST_NS = 100000 };
+
+static int is_less(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void watch_interrupts(double seconds, size_t depth)
+{
+	static int gaps[GAPS];
+	volatile char stack[depth];
+	double now = clock_ns(CLOCK_MONOTONIC), before = now, end = now + seconds * 1e9;
+	double used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int n = 0;
+
+	memset((char *)stack, 1, depth);
+	while (now < end && n < GAPS) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (now - before > GAP_NS && now - before < GAP_MOST_NS)
+			gaps[n++] = (int)(now - before);
+		before = now;
+	}
+	qsort(gaps, (size_t)n, sizeof(*gaps), is_less);
+	used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	printf("%d %.0f\n", n ? gaps[n / 2] : 0, n / used * 1e9);
+}
+
 int main(int argc, char **argv)
 {
 	double least = 1e18, sum = 0, end, ns;
@@ -95,8 +129,13 @@ int main(int argc, char **argv)
 	int switches;
 
 	if (argc != 3 && argc != 4) {
-		fprintf(stderr, "usage: bench_probes_linux syscall|switch SECONDS [WORK]\n");
+		fprintf(stderr, "usage: bench_probes_linux syscall|switch SECONDS [WORK]\n"
+			"       bench_probes_linux interrupt SECONDS DEPTH\n");
 		return 2;
+	}
+	if (argc == 4 && strcmp(argv[1], "interrupt") == 0) {
+		watch_interrupts(atof(argv[2]), (size_t)atol(argv[3]));
+		return 0;
 	}
 	switches = strcmp(argv[1], "switch") == 0;
 	work = argc == 4 ? atol(argv[3]) : 0;
