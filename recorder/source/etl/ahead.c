@@ -5,10 +5,10 @@
 
 enum { AHEAD_LEAST_BUFFERS = 16 };          /* fewer are not worth a thread */
 
-static struct etl_ahead_slot *slot_in(struct etl_ahead *a, int state)
+static struct etl_ahead_slot *free_slot(struct etl_ahead *a)
 {
 	for (unsigned i = 0; i < a->nslots; i++)
-		if ((int)a->slots[i].state == state)
+		if (a->slots[i].state == SLOT_FREE)
 			return &a->slots[i];
 	return NULL;
 }
@@ -36,7 +36,7 @@ static void fill_slots(struct ahead_job *job)
 	bool good;
 
 	os_mutex_lock(a->lock);
-	while (!a->ending && (slot = slot_in(a, SLOT_FREE)) && (lane = lane_due(a))) {
+	while (!a->ending && (slot = free_slot(a)) && (lane = lane_due(a))) {
 		slot->buffer = lane->next++;
 		slot->state = SLOT_BUSY;
 		a->nfree--;

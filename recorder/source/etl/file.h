@@ -8,11 +8,10 @@
  * because names come after their uses.
  *
  * Memory: the index takes 32 bytes per buffer, for at most ETL_BUFFERS_MAX buffers. The open
- * buffers of a run take at most ETL_OPEN_MAX_BYTES, those expanded ahead ETL_AHEAD_MAX_BYTES;
- * more wait in a temporary file. A stored .zip
- * entry is read in place. A deflated entry is inflated at opening, because the merge needs random
- * access: into memory up to ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name
- * (os_temp()).
+ * buffers of a run take at most ETL_OPEN_MAX_BYTES, and more wait in a temporary file; those that
+ * are expanded ahead take at most ETL_AHEAD_MAX_BYTES. A stored .zip entry is read in place. A
+ * deflated entry is inflated at opening, because the merge needs random access: into memory up to
+ * ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name (os_temp()).
  *
  * Every byte is checked. A file cut anywhere gives the records before the cut. A buffer that cannot
  * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file,

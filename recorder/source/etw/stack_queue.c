@@ -36,6 +36,9 @@ static bool can_have_stack(const struct etw_record *r, const struct etw_class *c
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
+
+_Static_assert(offsetof(struct etw_record, items) % 8 == 0, "a copy's payload is aligned");
+
 static size_t copy_bytes(const struct etw_record *r)
 {
 	size_t n = etw_record_bytes(r) + ALIGN(r->payload_bytes);
