@@ -58,6 +58,18 @@ static inline uint64_t le_sized(const void *bytes, unsigned n)
 	return v;
 }
 
+/* The same, `count` of them. */
+static inline void le_sized_each(const void *bytes, unsigned n, uint32_t count, uint64_t *out)
+{
+	const uint8_t *at = bytes;
+	uint32_t i;
+
+	for (i = 0; n == 8 && i < count; i++)        /* a plain copy on most hosts */
+		out[i] = le64(at + 8 * (size_t)i);
+	for (; i < count; i++)
+		out[i] = le_sized(at + n * (size_t)i, n);
+}
+
 static inline void put_le32(void *to, uint32_t v)
 {
 	uint8_t *at = to;

@@ -13,7 +13,7 @@ enum { GROUP_STACK = 24, STACK = 32, STACK_KERNEL_KEY = 37, STACK_USER_KEY = 38 
 struct repeat {
 	struct etl_file *file;
 	struct os_file *to;
-	struct etl_payload payload;
+	struct etl_payload payload, stored;
 	struct buf packed;
 	uint64_t payload_bytes;
 	int64_t sequences, ticks;            /* of one round */
@@ -52,7 +52,7 @@ static int repeat_buffer(struct repeat *r, const struct etl_buffer *b, int64_t r
 
 	rc = etl_read(r->file, b->offset, header, sizeof(header), "a buffer", err);
 	if (!rc)
-		rc = etl_buffer_load(r->file, b, &r->payload, &why, err);
+		rc = etl_buffer_load(r->file, b, &r->stored, &r->payload, &why, err);
 	if (rc || why)
 		return rc;
 	move(header + 24, round * r->sequences);
@@ -120,6 +120,7 @@ int etl_repeat(const char *from, const char *to, uint64_t payload_bytes, struct 
 	os_close(r.to);
 	etl_file_close(r.file);
 	free(r.payload.bytes);
+	free(r.stored.bytes);
 	buf_free(&r.packed);
 	return rc;
 }

@@ -4,7 +4,7 @@
  * A trace defines names, stack keys and late parts of stacks after their uses. So the first pass
  * only learns, and the second delivers complete events in time order; it waits while the queue is
  * full. Memory grows with what was learned, not with the file; its size is logged at the end. One
- * thread.
+ * thread, beside that of the file (etl/file.h).
  */
 #include "source/etl/file.h"
 #include "source/etw/events.h"

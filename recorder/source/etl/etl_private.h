@@ -1,6 +1,7 @@
 /* The inside of a trace file: what opening it finds and a run reads. */
 #pragma once
 
+#include "base/ahead.h"
 #include "source/etl/file.h"
 #include "symbol/bytes.h"
 
@@ -47,8 +48,6 @@ struct etl_file {
 	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES; tests lower it */
 	struct etl_counts found;             /* damage in the index; every run starts with it */
 
-	uint8_t *stored;                     /* compressed bytes of the buffer being loaded */
-	size_t stored_cap;
 	atomic_bool stopped;
 };
 
@@ -60,19 +59,61 @@ struct etl_payload {
 };
 
 /*
- * Read and expand a buffer.
+ * Read and expand a buffer. Any thread.
  *
+ * stored   room for its compressed bytes, which stays for the next buffer
  * why      NULL for a good buffer; else what is damaged, and out is empty
  * returns  0, damaged or not; ERR_IO, ERR_MEMORY
  */
-int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
-		    const char **why, struct err *err);
+int etl_buffer_load(const struct etl_file *file, const struct etl_buffer *b,
+		    struct etl_payload *stored, struct etl_payload *out, const char **why,
+		    struct err *err);
 
 void etl_count_damage(struct etl_counts *counts, uint32_t number, const char *why);
 
 /* Exactly n bytes of the trace. */
 int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, const char *what,
 	     struct err *err);
+
+/*
+ * In ahead.c: a thread that expands buffers before a run needs them, in the order of the file. The
+ * run never waits for it: it expands a buffer that is not there yet by itself. The thread sleeps
+ * while its slots are full, and is woken when half of them are free, because a wake takes time.
+ */
+enum { ETL_AHEAD_SLOTS = 16 };
+
+struct etl_lane {                            /* of one CPU: buffers not begun to be expanded */
+	size_t next, end;
+};
+
+struct etl_ahead_slot {
+	size_t buffer;                       /* in file->buffers */
+	enum { SLOT_FREE, SLOT_BUSY, SLOT_READY, SLOT_UNWANTED } state;
+	struct etl_payload payload;
+};
+
+struct etl_ahead {                           /* {0} has no thread */
+	struct ahead_job job;                /* first: run() gets its address */
+	struct ahead ahead;
+	const struct etl_file *file;
+	struct os_mutex *lock;               /* guards what follows */
+	struct etl_lane *lanes;
+	size_t nlanes;
+	struct etl_ahead_slot slots[ETL_AHEAD_SLOTS];
+	unsigned nslots, nfree;
+	bool running;                        /* the job is given and has not ended */
+	bool ending;
+};
+
+/* lanes: borrowed until the end. For a short file, or without memory, there is no thread. */
+void etl_ahead_begin(struct etl_ahead *a, const struct etl_file *file, struct etl_lane *lanes,
+		     size_t nlanes);
+/*
+ * Swap *payload for the payload of the lane's buffer; false = the caller has to expand it. Damaged
+ * buffers are never there.
+ */
+bool etl_ahead_take(struct etl_ahead *a, size_t lane, size_t buffer, struct etl_payload *payload);
+void etl_ahead_end(struct etl_ahead *a);
 
 /*
  * In zip.c: if the bytes are a .zip, find its .etl and make file->in, base and facts.trace_bytes

@@ -41,17 +41,17 @@ void etl_count_damage(struct etl_counts *counts, uint32_t number, const char *wh
 	}
 }
 
-static int make_room(uint8_t **bytes, size_t *cap, size_t n, struct err *err)
+static int make_room(struct etl_payload *out, size_t n, struct err *err)
 {
 	uint8_t *grown;
 
-	if (n <= *cap && *bytes)
+	if (n <= out->cap && out->bytes)
 		return 0;
-	grown = realloc(*bytes, n ? n : 1);
+	grown = realloc(out->bytes, n ? n : 1);
 	if (!grown)
 		return err_memory(err, "for a buffer of %zu bytes", n);
-	*bytes = grown;
-	*cap = n;
+	out->bytes = grown;
+	out->cap = n;
 	return 0;
 }
 
@@ -75,11 +75,32 @@ static const char *expand(const uint8_t *stored, size_t nstored, struct etl_payl
 	return "its compressed bytes are not plain LZ77";
 }
 
-int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
-		    const char **why, struct err *err)
+/* The buffer's stored bytes, in memory or read into *room. */
+static int read_stored(const struct etl_file *file, const struct etl_buffer *b,
+		       struct etl_payload *room, const uint8_t **at, struct err *err)
+{
+	uint64_t offset = b->offset + BUFFER_HEAD_BYTES;
+	size_t n = b->stored_bytes - BUFFER_HEAD_BYTES;
+	int rc;
+
+	if (file->in.memory) {
+		*at = file->in.memory + file->base + offset;
+		return 0;
+	}
+	rc = make_room(room, n, err);
+	if (!rc)
+		rc = etl_read(file, offset, room->bytes, n, "a buffer", err);
+	*at = room->bytes;
+	return rc;
+}
+
+int etl_buffer_load(const struct etl_file *file, const struct etl_buffer *b,
+		    struct etl_payload *stored, struct etl_payload *out, const char **why,
+		    struct err *err)
 {
 	size_t nstored = b->stored_bytes - BUFFER_HEAD_BYTES;
 	uint8_t head[BUFFER_HEAD_BYTES];
+	const uint8_t *at = NULL;
 	bool compressed;
 	uint32_t end;
 	int rc;
@@ -103,15 +124,14 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 	out->nbytes = end - BUFFER_HEAD_BYTES;
 	if (!compressed && out->nbytes > nstored)
 		out->nbytes = nstored;
-	rc = make_room(&out->bytes, &out->cap, out->nbytes, err);
+	rc = make_room(out, out->nbytes, err);
 	if (!rc && compressed)
-		rc = make_room(&file->stored, &file->stored_cap, nstored, err);
-	if (!rc)
-		rc = etl_read(file, b->offset + BUFFER_HEAD_BYTES,
-			      compressed ? file->stored : out->bytes,
-			      compressed ? nstored : out->nbytes, "a buffer", err);
+		rc = read_stored(file, b, stored, &at, err);
+	else if (!rc)
+		rc = etl_read(file, b->offset + BUFFER_HEAD_BYTES, out->bytes, out->nbytes,
+			      "a buffer", err);
 	if (!rc && compressed)
-		*why = expand(file->stored, nstored, out);
+		*why = expand(at, nstored, out);
 	if (rc || *why)
 		out->nbytes = 0;
 	return rc;
@@ -166,7 +186,7 @@ static int not_a_trace(const struct etl_file *file, const char *why, struct err 
 static int read_session(struct etl_file *file, struct err *err)
 {
 	struct etl_buffer first = {0};
-	struct etl_payload payload = {0};
+	struct etl_payload payload = {0}, stored = {0};
 	uint8_t nbytes[4];
 	struct etl_head head;
 	const uint8_t *at;
@@ -184,7 +204,7 @@ static int read_session(struct etl_file *file, struct err *err)
 		return not_a_trace(file, "its first bytes are not the size of a buffer", err);
 	first.stored_bytes = le32(nbytes) < size ? le32(nbytes) : (uint32_t)size;
 	file->payload_max_bytes = ETL_BUFFER_MAX_BYTES;
-	rc = etl_buffer_load(file, &first, &payload, &why, err);
+	rc = etl_buffer_load(file, &first, &stored, &payload, &why, err);
 	at = payload.bytes;
 	if (!rc && why)
 		rc = not_a_trace(file, why, err);
@@ -205,6 +225,7 @@ static int read_session(struct etl_file *file, struct err *err)
 		file->facts.clock.t0_ticks = head.ticks;
 	}
 	free(payload.bytes);
+	free(stored.bytes);
 	return rc;
 }
 
@@ -376,7 +397,6 @@ void etl_file_close(struct etl_file *file)
 	os_close(file->unpacked);
 	free(file->unpacked_bytes);
 	free(file->buffers);
-	free(file->stored);
 	free(file->name);
 	free(file);
 }

@@ -3,14 +3,15 @@
  *
  * A trace is a row of buffers, each filled by one CPU and possibly compressed. Opening reads the
  * session's header and the header of every buffer into an index. A run opens one buffer per CPU at
- * a time and merges the CPUs' streams by ticks; equal ticks keep the order of the file. A file can
- * be run several times: a reader needs that, because names come after their uses.
+ * a time and merges the CPUs' streams by ticks; equal ticks keep the order of the file. A thread of
+ * the run expands the next buffers meanwhile. A file can be run several times: a reader needs that,
+ * because names come after their uses.
  *
  * Memory: the index takes 32 bytes per buffer, for at most ETL_BUFFERS_MAX buffers. The open
- * buffers of a run take at most ETL_OPEN_MAX_BYTES; more wait in a temporary file. A stored .zip
- * entry is read in place. A deflated entry is inflated at opening, because the merge needs random
- * access: into memory up to ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name
- * (os_temp()).
+ * buffers of a run take at most ETL_OPEN_MAX_BYTES, and more wait in a temporary file; those that
+ * are expanded ahead take at most ETL_AHEAD_MAX_BYTES. A stored .zip entry is read in place. A
+ * deflated entry is inflated at opening, because the merge needs random access: into memory up to
+ * ETL_UNZIP_MEMORY_BYTES, else into a temporary file without a name (os_temp()).
  *
  * Every byte is checked. A file cut anywhere gives the records before the cut. A buffer that cannot
  * be read is skipped and counted; struct etl_counts names the first. One thread at a time per file,
@@ -27,6 +28,7 @@
 #define ETL_BUFFERS_MAX (1u << 20)           /* 64 GB of 64 KB buffers */
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */
 #define ETL_OPEN_MAX_BYTES (24u << 20)
+#define ETL_AHEAD_MAX_BYTES (16u << 20)
 #define ETL_UNZIP_MEMORY_BYTES (8u << 20)
 
 struct etl_facts {

@@ -26,7 +26,9 @@ struct merge {
 	struct stream *streams;
 	struct stream **heap;                /* the earliest record first */
 	size_t nstreams, nheap;
-	struct etl_payload fresh;            /* of the buffer that is being opened */
+	struct etl_lane *lanes;              /* of the streams, for the thread ahead */
+	struct etl_ahead ahead;
+	struct etl_payload fresh, stored;    /* of the buffer that is being opened */
 	size_t open_bytes;                   /* of all payloads held whole */
 	struct os_file *waiting;             /* temporary file of the others, each at place_of() */
 };
@@ -103,14 +105,14 @@ static int move_window(struct merge *m, struct stream *s, size_t n, struct err *
 static int open_next(struct merge *m, struct stream *s, struct err *err)
 {
 	const struct etl_buffer *b = &m->file->buffers[s->next];
-	const char *why;
-	int rc;
+	const char *why = NULL;
+	int rc = 0;
 
 	if (atomic_load_explicit(&m->file->stopped, memory_order_relaxed))
 		return err_set(err, ERR_STOPPED, "reading %s was stopped", m->file->name);
-	s->next++;
 	s->number = b->number;
-	rc = etl_buffer_load(m->file, b, &m->fresh, &why, err);
+	if (!etl_ahead_take(&m->ahead, (size_t)(s - m->streams), s->next++, &m->fresh))
+		rc = etl_buffer_load(m->file, b, &m->stored, &m->fresh, &why, err);
 	if (!rc)
 		rc = take_fresh(m, s, err);
 	if (!rc && why)
@@ -218,7 +220,8 @@ static int open_streams(struct merge *m, struct err *err)
 		n += i == 0 || file->buffers[i].cpu != file->buffers[i - 1].cpu;
 	m->streams = calloc(n ? n : 1, sizeof(*m->streams));
 	m->heap = calloc(n ? n : 1, sizeof(struct stream *));
-	if (!m->streams || !m->heap)
+	m->lanes = calloc(n ? n : 1, sizeof(*m->lanes));
+	if (!m->streams || !m->heap || !m->lanes)
 		return err_memory(err, "for the CPUs of %s", file->name);
 	for (size_t i = 0; i < file->nbuffers; i++) {
 		uint16_t cpu = file->buffers[i].cpu;
@@ -229,6 +232,9 @@ static int open_streams(struct merge *m, struct err *err)
 				.head.ticks = file->facts.clock.t0_ticks};
 		m->streams[m->nstreams - 1].end = i + 1;
 	}
+	for (size_t i = 0; i < m->nstreams; i++)
+		m->lanes[i] = (struct etl_lane){m->streams[i].next, m->streams[i].end};
+	etl_ahead_begin(&m->ahead, file, m->lanes, m->nstreams);
 	for (size_t i = 0; i < m->nstreams; i++) {
 		rc = find_record(m, &m->streams[i], &more, err);
 		if (rc)
@@ -281,9 +287,12 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 	rc = open_streams(&m, err);
 	if (!rc)
 		rc = deliver_all(&m, fn, ctx, err);
+	etl_ahead_end(&m.ahead);
 	for (size_t i = 0; i < m.nstreams; i++)
 		free(m.streams[i].held.bytes);
 	free(m.fresh.bytes);
+	free(m.stored.bytes);
+	free(m.lanes);
 	free(m.streams);
 	free(m.heap);
 	os_close(m.waiting);

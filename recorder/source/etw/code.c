@@ -551,7 +551,7 @@ int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code
 	}
 	c->state = state;
 	c->frames = frames;
-	etw_code_settle(c);
+	c->generation = 1;
 	*out = c;
 	return 0;
 }

@@ -190,18 +190,26 @@ uint32_t etw_range_layer(struct etw_ranges *r, uint32_t number)
 static uint32_t merge_latest(struct space *space)
 {
 	uint32_t old = space->nsorted, left = space->n - old, to = space->n;
-	struct entry *entries = space->entries, *latest = malloc(left * sizeof(*latest));
+	struct entry *entries = space->entries;
+	struct sort_item *latest = malloc(2 * (size_t)left * sizeof(*latest));
 
 	if (!latest) {
 		qsort(entries, space->n, sizeof(*entries), by_start);
 		return 0;
 	}
-	qsort(entries + old, left, sizeof(*entries), by_start);
-	memcpy(latest, entries + old, left * sizeof(*latest));
+	for (uint32_t i = 0; i < left; i++)
+		latest[i] = (struct sort_item){entries[old + i].start, {entries[old + i].number}};
+	sort_items(latest, latest + left, left);     /* stable: numbers ascend */
 	while (left) {
-		bool is_old = old && by_start(&entries[old - 1], &latest[left - 1]) > 0;
+		const struct sort_item *last = &latest[left - 1];
+		bool is_old = old && entries[old - 1].start > last->key;
 
-		entries[--to] = is_old ? entries[--old] : latest[--left];
+		to--;
+		if (is_old)
+			entries[to] = entries[--old];
+		else
+			entries[to] = (struct entry){.start = last->key, .number = last->value[0]};
+		left -= !is_old;
 	}
 	free(latest);
 	return to;

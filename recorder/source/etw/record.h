@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/os.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define ETW_ITEMS_MAX 8u                     /* extended items of one record; more are ignored */
@@ -53,6 +54,12 @@ struct etw_record {
 	uint32_t nitems;
 	struct etw_item items[ETW_ITEMS_MAX];        /* last: few records have any */
 };
+
+/* Of the struct, up to its last item. */
+static inline size_t etw_record_bytes(const struct etw_record *r)
+{
+	return offsetof(struct etw_record, items) + r->nitems * sizeof(r->items[0]);
+}
 
 /* The number at an offset of the payload; ETW_ID_UNKNOWN when the payload ends before it. */
 static inline uint32_t etw_payload_u32(const struct etw_record *r, uint32_t offset)

@@ -36,11 +36,12 @@ static bool can_have_stack(const struct etw_record *r, const struct etw_class *c
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
-#define HEAD_BYTES ALIGN(offsetof(struct etw_record, items))
+
+_Static_assert(offsetof(struct etw_record, items) % 8 == 0, "a copy's payload is aligned");
 
 static size_t copy_bytes(const struct etw_record *r)
 {
-	size_t n = HEAD_BYTES + r->nitems * sizeof(r->items[0]) + ALIGN(r->payload_bytes);
+	size_t n = etw_record_bytes(r) + ALIGN(r->payload_bytes);
 	uint32_t i;
 
 	for (i = 0; i < r->nitems; i++)
@@ -48,36 +49,34 @@ static size_t copy_bytes(const struct etw_record *r)
 	return n;
 }
 
-/* A copy is the struct up to its last item, the payload's bytes, and each item's; aligned to 8. */
-static void put_copy(char *at, const struct etw_record *r)
+/*
+ * A copy is the struct up to its last item, the payload's bytes, and each item's; aligned to 8. The
+ * record's pointers then point into it.
+ */
+static void put_copy(char *at, struct etw_record *r)
 {
-	struct etw_item *items = (struct etw_item *)(at + HEAD_BYTES);
-	char *bytes = (char *)(items + r->nitems);
+	char *bytes = at + etw_record_bytes(r);
 	uint32_t i;
 
-	memcpy(at, r, offsetof(struct etw_record, items));
-	memcpy(at + offsetof(struct etw_record, payload), &bytes, sizeof(bytes));
 	if (r->payload_bytes)
 		memcpy(bytes, r->payload, r->payload_bytes);
+	r->payload = (const uint8_t *)bytes;
 	bytes += ALIGN(r->payload_bytes);
 	for (i = 0; i < r->nitems; i++) {
-		items[i] = r->items[i];
-		items[i].bytes = (const uint8_t *)bytes;
-		if (items[i].nbytes)
-			memcpy(bytes, r->items[i].bytes, items[i].nbytes);
-		bytes += ALIGN(items[i].nbytes);
-	}
-}
+		struct etw_item *item = &r->items[i];
 
-static void get_copy(const char *at, struct etw_record *r)
-{
-	memcpy(r, at, offsetof(struct etw_record, items));
-	memcpy(r->items, at + HEAD_BYTES, r->nitems * sizeof(r->items[0]));
+		if (item->nbytes)
+			memcpy(bytes, item->bytes, item->nbytes);
+		item->bytes = (const uint8_t *)bytes;
+		bytes += ALIGN(item->nbytes);
+	}
+	memcpy(at, r, etw_record_bytes(r));
 }
 
 bool stack_queue_append(struct stack_queue *q, struct etw_record *r, const struct etw_class *class)
 {
-	struct queued *h = stack_queue_at(q, q->next++);
+	struct queued *h = stack_queue_at(q, q->next);
+	struct known *k = stack_queue_known(q, q->next++);
 	size_t bytes = copy_bytes(r);
 	bool fits = bytes <= QUEUE_COPY_MAX;
 
@@ -89,9 +88,9 @@ bool stack_queue_append(struct stack_queue *q, struct etw_record *r, const struc
 		q->known = q->first;
 	else if (q->next > QUEUE_KNOWN)
 		q->known = q->next - QUEUE_KNOWN;
-	*h = (struct queued){.ticks = r->ticks, .tid = binding_tid(r, class), .cpu = r->cpu,
-			   .class = class, .flags = can_have_stack(r, class) ? TARGET : 0,
-			   .bytes = (uint32_t)bytes};
+	*k = (struct known){r->ticks, binding_tid(r, class), r->cpu,
+			    can_have_stack(r, class) ? TARGET : 0};
+	*h = (struct queued){.class = class, .bytes = (uint32_t)bytes};
 	q->held_bytes += bytes;
 	if (q->ring) {
 		if (QUEUE_RING_BYTES - q->ring_at < bytes)
@@ -99,7 +98,6 @@ bool stack_queue_append(struct stack_queue *q, struct etw_record *r, const struc
 		h->at = (uint32_t)q->ring_at;
 		q->ring_at += bytes;
 		put_copy(q->ring + h->at, r);
-		get_copy(q->ring + h->at, r);
 	}
 	return fits;
 }
@@ -118,7 +116,8 @@ void stack_queue_pop(struct stack_queue *q, struct etw_record *out)
 	if (!q->survey)
 		q->known = q->first;
 	if (out)
-		get_copy(q->ring + h->at, out);
+		memcpy(out, q->ring + h->at,
+		       etw_record_bytes((const struct etw_record *)(q->ring + h->at)));
 }
 
 /* The first known record at or after these ticks. */
@@ -129,7 +128,7 @@ static uint64_t lower_bound(struct stack_queue *q, int64_t ticks)
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (stack_queue_at(q, middle)->ticks < ticks)
+		if (stack_queue_known(q, middle)->ticks < ticks)
 			low = middle + 1;
 		else
 			high = middle;
@@ -138,7 +137,7 @@ static uint64_t lower_bound(struct stack_queue *q, int64_t ticks)
 }
 
 /* How well a record fits as the event of a part; 0 = not at all. */
-static unsigned fit(const struct queued *h, uint32_t tid, uint16_t cpu, int which)
+static unsigned fit(const struct known *h, uint32_t tid, uint16_t cpu, int which)
 {
 	if (!(h->flags & TARGET) || (h->tid != tid && h->tid != ETW_ID_UNKNOWN))
 		return 0;
@@ -151,8 +150,9 @@ bool stack_queue_find(struct stack_queue *q, int64_t ticks, uint32_t tid, uint16
 	uint64_t i;
 	unsigned best = 0;
 
-	for (i = lower_bound(q, ticks); i < q->next && stack_queue_at(q, i)->ticks == ticks; i++) {
-		unsigned n = fit(stack_queue_at(q, i), tid, cpu, which);
+	for (i = lower_bound(q, ticks); i < q->next && stack_queue_known(q, i)->ticks == ticks;
+	     i++) {
+		unsigned n = fit(stack_queue_known(q, i), tid, cpu, which);
 
 		if (n > best) {
 			best = n;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define QUEUE_KNOWN (1u << 16)                /* power of two */
+#define QUEUE_HELD (1u << 14)                 /* power of two: the ceiling and slack */
 #define QUEUE_RING_BYTES ((size_t)4 << 20)    /* of copies: the ceiling and slack for two */
 #define QUEUE_COPY_MAX ((size_t)256 << 10)    /* a larger record waits without its payload */
 
@@ -25,18 +26,23 @@ struct part {
 	uint32_t at;
 };
 
-struct queued {
+/* By what a record is found: small, because a survey looks through many. */
+struct known {
 	int64_t ticks;
 	uint32_t tid;                        /* of its stack */
 	uint16_t cpu;
 	uint16_t flags;
+};
+
+struct queued {
 	uint32_t at, bytes;                  /* of its copy */
 	struct part part[2];
 	const struct etw_class *class;
 };
 
 struct stack_queue {
-	struct queued held[QUEUE_KNOWN];
+	struct known all[QUEUE_KNOWN];
+	struct queued held[QUEUE_HELD];
 	uint64_t first, next;                /* records first to next - 1 are queued */
 	uint64_t known;                      /* the oldest record that can be found */
 	size_t held_bytes;
@@ -45,9 +51,14 @@ struct stack_queue {
 	size_t ring_at;
 };
 
+static inline struct known *stack_queue_known(struct stack_queue *q, uint64_t number)
+{
+	return &q->all[number & (QUEUE_KNOWN - 1)];
+}
+
 static inline struct queued *stack_queue_at(struct stack_queue *q, uint64_t number)
 {
-	return &q->held[number & (QUEUE_KNOWN - 1)];
+	return &q->held[number & (QUEUE_HELD - 1)];
 }
 
 /*

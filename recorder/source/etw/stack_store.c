@@ -122,15 +122,14 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 {
 	struct frames_key key = {.n = n};
 	uint64_t hash, *to;
-	uint32_t number, i;
+	uint32_t number;
 
 	if (n > ETW_STORE_FRAMES_MAX)
 		n = key.n = ETW_STORE_FRAMES_MAX;
 	to = find_room(s, n);
 	if (!to)
 		return ETW_STACK_NONE;
-	for (i = 0; i < n; i++)
-		to[i] = le_sized(addresses + (size_t)i * pointer_bytes, pointer_bytes);
+	le_sized_each(addresses, pointer_bytes, n, to);
 	key.frames = to;
 	hash = hash_bytes(to, n * sizeof(*to));
 	number = table_find(&s->by_frames, hash, same_frames, s, &key);

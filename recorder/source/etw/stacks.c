@@ -84,7 +84,8 @@ static bool may_leave(struct etw_stacks *s)
 		return false;
 	return s->ended || stack_queue_is_full(&s->queue) ||
 	       (s->pass == ETW_STACKS_LIVE &&
-		stack_queue_at(&s->queue, s->queue.first)->ticks <= s->now_ticks - s->wait_ticks);
+		stack_queue_known(&s->queue, s->queue.first)->ticks <=
+			s->now_ticks - s->wait_ticks);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -219,12 +220,12 @@ static struct part part_of(struct etw_stacks *s, int which, const struct fragmen
 /* Bind a part to an event. false = the event has such a part already. */
 static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
-	struct queued *h = stack_queue_at(&s->queue, target);
+	struct known *k = stack_queue_known(&s->queue, target);
 
 	if (target >= s->queue.known) {
-		if (h->flags & (HAS << which))
+		if (k->flags & (HAS << which))
 			return false;
-		h->flags |= (uint16_t)(HAS << which | (f->whole ? HAS << USER : 0));
+		k->flags |= (uint16_t)(HAS << which | (f->whole ? HAS << USER : 0));
 	}
 	if (target < s->queue.first) {
 		if (s->pass == ETW_STACKS_SURVEY)
@@ -232,7 +233,7 @@ static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct 
 		else
 			count_orphan(s);
 	} else if (s->pass != ETW_STACKS_SURVEY) {
-		h->part[which] = part_of(s, which, f);
+		stack_queue_at(&s->queue, target)->part[which] = part_of(s, which, f);
 	}
 	return true;
 }
@@ -243,7 +244,7 @@ static void bind_kernel(struct etw_stacks *s, uint64_t target, uint32_t pid, uin
 	if (!bind(s, target, KERNEL, f) || f->whole || pid == 0 || pid == 4)
 		return;
 	if (target >= s->queue.known)
-		stack_queue_at(&s->queue, target)->flags |= WANTS_USER;
+		stack_queue_known(&s->queue, target)->flags |= WANTS_USER;
 	push_pending(s, tid, target);
 }
 
@@ -360,7 +361,7 @@ static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, 
 	target = t->runtime[provider] - 1;
 	t->runtime[provider] = 0;
 	if (bind(s, target, USER, &f) && target >= s->queue.known)
-		stack_queue_at(&s->queue, target)->flags |= RUNTIME;
+		stack_queue_known(&s->queue, target)->flags |= RUNTIME;
 }
 
 static void put_runtime_event(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
@@ -368,7 +369,8 @@ static void put_runtime_event(struct etw_stacks *s, const struct etw_record *r, 
 	struct thread *t = get_thread(s, r->tid);
 
 	if (t &&
-	    !(stack_queue_at(&s->queue, s->queue.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
+	    !(stack_queue_known(&s->queue, s->queue.next - 1)->flags &
+	      (HAS << KERNEL | HAS << USER)))
 		t->runtime[provider] = s->queue.next;
 }
 
@@ -461,8 +463,11 @@ static void interpret(struct etw_stacks *s, const struct etw_record *r,
 void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 		    const struct etw_class *class)
 {
-	struct etw_record r = *record;
-	bool fits = stack_queue_append(&s->queue, &r, class);
+	struct etw_record r;
+	bool fits;
+
+	memcpy(&r, record, etw_record_bytes(record));
+	fits = stack_queue_append(&s->queue, &r, class);
 
 	s->count.refused += !fits && s->pass != ETW_STACKS_DELIVER;
 	if (record->ticks > s->now_ticks || s->queue.next == 1)
@@ -476,7 +481,7 @@ void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 /* Append a part's addresses to the result; the kernel part comes first. */
 static void give_part(struct etw_stacks *s, const struct part *p)
 {
-	uint32_t n = p->n, i;
+	uint32_t n = p->n;
 
 	if (p->kind == PART_KEPT) {
 		const uint64_t *kept = etw_stack_kept(s->store, p->at, &n);
@@ -487,17 +492,17 @@ static void give_part(struct etw_stacks *s, const struct part *p)
 
 		if (n > ETW_STORE_FRAMES_MAX)
 			n = ETW_STORE_FRAMES_MAX;
-		for (i = 0; i < n; i++)
-			s->addresses[s->out.naddresses + i] =
-				le_sized(at + (size_t)i * p->pointer_bytes, p->pointer_bytes);
+		le_sized_each(at, p->pointer_bytes, n, s->addresses + s->out.naddresses);
 	} else {
 		n = 0;
 	}
 	s->out.naddresses += n;
 }
 
-static void take_late(struct etw_stacks *s, struct queued *h, uint64_t number)
+static void take_late(struct etw_stacks *s, uint64_t number)
 {
+	struct queued *h = stack_queue_at(&s->queue, number);
+
 	while (s->late_at < s->nlate && s->late[s->late_at].target < number)
 		s->late_at++;
 	for (; s->late_at < s->nlate && s->late[s->late_at].target == number; s->late_at++) {
@@ -505,19 +510,19 @@ static void take_late(struct etw_stacks *s, struct queued *h, uint64_t number)
 
 		if (h->part[late->which].kind == PART_NONE)
 			h->part[late->which] = kept_part(late->stack);
-		h->flags |= (uint16_t)(HAS << late->which);
+		stack_queue_known(&s->queue, number)->flags |= (uint16_t)(HAS << late->which);
 	}
 }
 
-static void give_stack(struct etw_stacks *s, const struct queued *h)
+static void give_stack(struct etw_stacks *s, const struct queued *h, uint16_t flags)
 {
-	bool has_user = h->part[USER].kind != PART_NONE || (h->flags & (HAS << USER));
+	bool has_user = h->part[USER].kind != PART_NONE || (flags & (HAS << USER));
 	bool no_key = h->part[KERNEL].kind == PART_NO_KEY || h->part[USER].kind == PART_NO_KEY;
 
 	s->out.addresses = s->addresses;
 	s->out.naddresses = 0;
 	s->out.os_pointer_bytes = s->os_pointer_bytes;
-	s->out.from_runtime = (h->flags & RUNTIME) != 0;
+	s->out.from_runtime = (flags & RUNTIME) != 0;
 	give_part(s, &h->part[KERNEL]);
 	give_part(s, &h->part[USER]);
 	s->out.state = ETW_STACK_WHOLE;
@@ -525,7 +530,7 @@ static void give_stack(struct etw_stacks *s, const struct queued *h)
 		s->out.state = ETW_STACK_NO_KEY;
 	else if (h->part[KERNEL].kind == PART_NONE && h->part[USER].kind == PART_NONE)
 		s->out.state = ETW_STACK_ABSENT;
-	else if ((h->flags & WANTS_USER) && !has_user)
+	else if ((flags & WANTS_USER) && !has_user)
 		s->out.state = ETW_STACK_NO_USER;
 	s->count.unresolved += no_key;
 	s->count.no_user += s->out.state == ETW_STACK_NO_USER;
@@ -533,17 +538,17 @@ static void give_stack(struct etw_stacks *s, const struct queued *h)
 
 const struct etw_whole *etw_stacks_next(struct etw_stacks *s)
 {
-	struct queued *h;
+	uint64_t number = s->queue.first;
+	struct queued *h = stack_queue_at(&s->queue, number);
 
 	if (!may_leave(s))
 		return NULL;
-	h = stack_queue_at(&s->queue, s->queue.first);
-	take_late(s, h, s->queue.first);
+	take_late(s, number);
 	stack_queue_pop(&s->queue, &s->out_record);
 	s->out.record = &s->out_record;
 	s->out.class = h->class;
 	s->out.tid = etw_effective_tid(&s->out_record, h->class);
-	give_stack(s, h);
+	give_stack(s, h, stack_queue_known(&s->queue, number)->flags);
 	return &s->out;
 }
 

@@ -8,6 +8,13 @@
 #include <string.h>
 
 #define TEXTS_MAX (1u << 24)
+#define BLOCK_BYTES ((size_t)32 << 10)
+
+struct etw_text_block {
+	struct etw_text_block *older;
+	size_t used;
+	char bytes[BLOCK_BYTES];
+};
 
 static char **text_at(const struct etw_texts *t, uint32_t number)
 {
@@ -22,10 +29,12 @@ int etw_texts_init(struct etw_texts *t)
 
 void etw_texts_free(struct etw_texts *t)
 {
-	uint32_t i;
+	struct etw_text_block *block, *older;
 
-	for (i = 0; i < t->texts.used; i++)
-		free(*text_at(t, i));
+	for (block = t->blocks; block; block = older) {
+		older = block->older;
+		free(block);
+	}
 	table_free(&t->by_text);
 	slots_free(&t->texts);
 	memset(t, 0, sizeof(*t));
@@ -49,6 +58,26 @@ static bool same_text(const void *ctx, uint32_t value, const void *key_arg)
 	return strncmp(kept, key->text, key->n) == 0 && kept[key->n] == '\0';
 }
 
+/* A copy of n bytes, which is not kept until `used` moves; NULL without memory. */
+static char *copy_text(struct etw_texts *t, const char *text, size_t n)
+{
+	struct etw_text_block *block = t->blocks;
+	char *to;
+
+	if (!block || BLOCK_BYTES - block->used <= n) {
+		block = malloc(sizeof(*block));
+		if (!block)
+			return NULL;
+		block->older = t->blocks;
+		block->used = 0;
+		t->blocks = block;
+	}
+	to = block->bytes + block->used;
+	memcpy(to, text, n);
+	to[n] = '\0';
+	return to;
+}
+
 const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n)
 {
 	struct text_key key = {text, n > ETW_TEXT_MAX ? ETW_TEXT_MAX : n};
@@ -58,14 +87,14 @@ const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n)
 
 	if (number != TABLE_NONE)
 		return *text_at(t, number);
-	kept = t->nbytes < ETW_TEXTS_BYTES_MAX ? text_dup(text, key.n) : NULL;
+	kept = t->nbytes < ETW_TEXTS_BYTES_MAX ? copy_text(t, text, key.n) : NULL;
 	number = kept ? table_add_slot(&t->by_text, hash, &t->texts, SLOTS_NONE) : SLOTS_NONE;
 	if (number == SLOTS_NONE) {
-		free(kept);
 		t->refused++;
 		return NULL;
 	}
 	*text_at(t, number) = kept;
+	t->blocks->used += key.n + 1;
 	t->nbytes += key.n + 1;
 	return kept;
 }

@@ -15,6 +15,7 @@
 struct etw_texts {
 	struct table by_text;
 	struct slots texts;                  /* char * */
+	struct etw_text_block *blocks;       /* that hold them; the latest first */
 	size_t nbytes;                       /* of the texts */
 	uint64_t refused;
 };

@@ -9,6 +9,7 @@
 #include "tests/support/tmp.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOG_MAX 512
@@ -229,6 +230,56 @@ TEST(buffers_that_wait_on_disk_give_the_same_records)
 			assert_int_equal(log.entries[i + 1].tid, i);
 		etl_file_close(file);
 	}
+	etl_writer_free(&w);
+}
+
+static void same_payload(const struct etl_payload *a, const struct etl_payload *b)
+{
+	assert_int_equal(a->nbytes, b->nbytes);
+	assert_memory_equal(a->bytes, b->bytes, a->nbytes);
+}
+
+TEST(a_buffer_expanded_ahead_is_what_the_run_would_have_read)
+{
+	struct etl_payload ahead = {0}, own = {0}, stored = {0};
+	struct etl_lane lanes[2] = {{0, 21}, {21, 41}};      /* of CPU 0, with the header; of 1 */
+	struct etl_ahead a = {.nlanes = 0};
+	struct etl_writer w;
+	struct etl_file *file;
+	const char *why;
+	unsigned nahead = 0;
+
+	etl_writer_begin(&w, &(struct etl_session){.ncpus = 2, .buffer_bytes = 72 + 2 * 40,
+						   .compressed = true});
+	for (unsigned i = 0; i < 80; i++)
+		put_record(&w, i % 2, (int64_t)i, i);
+	etl_writer_end(&w);
+	w.out.data[etl_writer_start(&w, 9) + 4]++;   /* damage */
+	file = open_bytes(&w.out);
+	assert_int_equal(file->nbuffers, 41);
+	etl_ahead_begin(&a, file, lanes, 2);
+	for (size_t n = 0, next[2] = {0, 21}; n < file->nbuffers; n++) {
+		bool lane = next[0] > 20 || (next[1] < 41 && file->buffers[next[1]].number <
+								     file->buffers[next[0]].number);
+		size_t i = next[lane]++;
+
+		assert_int_equal(etl_buffer_load(file, &file->buffers[i], &stored, &own, &why,
+						 NULL), 0);
+		assert_int_equal(why != NULL, file->buffers[i].number == 9);
+		if (etl_ahead_take(&a, lane, i, &ahead)) {
+			assert_null(why);
+			same_payload(&ahead, &own);
+			nahead++;
+		}
+		ahead_await(&a.ahead, &a.job);
+	}
+	/* Not the first one, which wakes the thread; not the damaged one. */
+	assert_int_equal(nahead, file->nbuffers - 2);
+	etl_ahead_end(&a);
+	free(ahead.bytes);
+	free(own.bytes);
+	free(stored.bytes);
+	etl_file_close(file);
 	etl_writer_free(&w);
 }
 
@@ -526,6 +577,7 @@ int main(void)
 		cmocka_unit_test(records_of_all_cpus_come_in_the_order_of_time),
 		cmocka_unit_test(equal_ticks_keep_the_order_of_the_file),
 		cmocka_unit_test(buffers_that_wait_on_disk_give_the_same_records),
+		cmocka_unit_test(a_buffer_expanded_ahead_is_what_the_run_would_have_read),
 		cmocka_unit_test(a_circular_file_that_wrapped_is_sorted_by_sequence),
 		cmocka_unit_test(cpus_over_255_need_the_wide_field),
 		cmocka_unit_test(buffers_marked_as_lossy_are_counted),

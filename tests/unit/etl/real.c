@@ -46,7 +46,7 @@ static void run(struct etl_file *file, struct etl_counts *counts, struct seen *s
 /* zlib's CRC-32 of the payloads of all buffers, in file order; *nbytes: of them all. */
 static uint32_t crc_of(struct etl_file *file, size_t *nbytes)
 {
-	struct etl_payload payload = {0};
+	struct etl_payload payload = {0}, stored = {0};
 	uLong crc = crc32(0, NULL, 0);
 	const char *why;
 	uint32_t number;
@@ -56,12 +56,14 @@ static uint32_t crc_of(struct etl_file *file, size_t *nbytes)
 	for (number = 0; number < file->nbuffers; number++) {
 		for (i = 0; file->buffers[i].number != number; i++)
 			;
-		assert_int_equal(etl_buffer_load(file, &file->buffers[i], &payload, &why, NULL), 0);
+		assert_int_equal(etl_buffer_load(file, &file->buffers[i], &stored,
+						 &payload, &why, NULL), 0);
 		if (payload.nbytes)
 			crc = crc32(crc, payload.bytes, (uInt)payload.nbytes);
 		*nbytes += payload.nbytes;
 	}
 	free(payload.bytes);
+	free(stored.bytes);
 	return (uint32_t)crc;
 }
 
