@@ -66,7 +66,7 @@ static void apply_mapping(struct perf_scan *scan, struct perf_process *p, const 
 	const struct snapshot_file *file = m->file == SNAPSHOT_NO_FILE ? NULL : &n->files[m->file];
 	struct object_key key = {0};
 
-	perf_mapping_kind(m->path, p, &key);
+	perf_mapping_kind(snapshot_path(n, m->path), p, &key);
 	if (key.kind == OBJECT_ELF && file) {
 		key.dev = file->dev;
 		key.ino = file->ino;
@@ -275,7 +275,8 @@ static void take_stuck(struct perf_scan *scan, struct request *r)
 	if (file && hung_devices_add(scan->hung, file->dev))
 		log_line(scan->log, LOG_WARN,
 			 "the file system of %s, a program or library of process %u, does not "
-			 "answer: its files are left alone", file->path, r->snapshot->pid);
+			 "answer: its files are left alone", snapshot_path(r->snapshot, file->path),
+			 r->snapshot->pid);
 	if (!file && !scan->process_logged)
 		log_line(scan->log, LOG_WARN,
 			 "process %u does not answer (the kernel holds it?): its name and mappings "
