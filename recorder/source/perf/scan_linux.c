@@ -514,7 +514,6 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	else
 		wait_for_all(s->scan, PERF_SCAN_NS);
 	s->scan->first = false;
-	read_kernel(s);                      /* after the processes: it takes as long as 400 */
 	if (s->cfg.root_only)
 		return 0;
 	perf_names_look(s->names, NS_PER_SEC / 10);
@@ -524,6 +523,7 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 
 void perf_state_await_kernel(struct perf_state *s)
 {
+	read_kernel(s);
 	look_at_kernel(s, s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10);
 }
 
