@@ -179,13 +179,19 @@ static uint64_t ticks_to_recorder_ns(uint64_t ticks)
 	return now - (boot_now - start);
 }
 
+/* The kernel makes this file at the first read(), and gives all of it if there is room. */
 bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns)
 {
-	struct buf text = {0};
-	bool ok = proc_pid_load(pid, "stat", 8192, &text) &&
-		  proc_stat_parse(text_of(buf_text(&text), text.len), out);
+	char path[64], text[4096];
+	struct os_file *file = NULL;
+	size_t n;
+	bool ok;
 
-	buf_free(&text);
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	ok = os_open(path, OS_READ, &file, NULL) == 0 &&
+	     os_read_next(file, text, sizeof(text), &n, NULL) == 0 &&
+	     proc_stat_parse(text_of(text, n), out);
+	os_close(file);
 	if (ok)
 		*start_ns = ticks_to_recorder_ns(out->start_ticks);
 	return ok;
