@@ -179,22 +179,30 @@ static uint64_t ticks_to_recorder_ns(uint64_t ticks)
 	return now - (boot_now - start);
 }
 
-/* The kernel makes this file at the first read(), and gives all of it if there is room. */
+size_t proc_pid_whole(uint32_t pid, const char *name, char *to, size_t room)
+{
+	struct os_file *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (os_open(path, OS_READ, &file, NULL) || os_read_next(file, to, room, &n, NULL) ||
+	    n == room)
+		n = 0;
+	os_close(file);
+	to[n] = '\0';
+	return n;
+}
+
 bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns)
 {
-	char path[64], text[4096];
-	struct os_file *file = NULL;
-	size_t n;
-	bool ok;
+	char text[4096];
+	size_t n = proc_pid_whole(pid, "stat", text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	ok = os_open(path, OS_READ, &file, NULL) == 0 &&
-	     os_read_next(file, text, sizeof(text), &n, NULL) == 0 &&
-	     proc_stat_parse(text_of(text, n), out);
-	os_close(file);
-	if (ok)
-		*start_ns = ticks_to_recorder_ns(out->start_ticks);
-	return ok;
+	if (!proc_stat_parse(text_of(text, n), out))
+		return false;
+	*start_ns = ticks_to_recorder_ns(out->start_ticks);
+	return true;
 }
 
 bool proc_pid_read(uint32_t pid, struct proc_pid *out)

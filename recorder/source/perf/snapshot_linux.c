@@ -213,8 +213,7 @@ static bool read_task(void *ctx, uint32_t tid)
 {
 	struct snapshot *s = ctx;
 	struct snapshot_task *t;
-	struct buf comm = {0};
-	char name[32];
+	char name[32], comm[256];
 
 	if (ARRAY_ROOM(s->tasks, s->tasks_room, s->ntasks + 1))
 		return false;
@@ -226,23 +225,19 @@ static bool read_task(void *ctx, uint32_t tid)
 		return true;
 	}
 	snprintf(name, sizeof(name), "task/%u/comm", tid);
-	if (proc_pid_load(s->pid, name, 256, &comm) && comm.len) {
-		comm.data[strcspn(comm.data, "\n")] = '\0';
-		snprintf(t->comm, sizeof(t->comm), "%s", comm.data);
-	}
-	buf_free(&comm);
+	proc_pid_whole(s->pid, name, comm, sizeof(comm));
+	snprintf(t->comm, sizeof(t->comm), "%.*s", (int)strcspn(comm, "\n"), comm);
 	return true;
 }
 
 /* Its children have it too, also those that end before anybody could ask for theirs. */
 static void read_home(struct snapshot *s)
 {
-	struct buf text = {0};
+	char text[CGROUPS_MAX_BYTES];
 
 	s->home.max_bytes = HOME_TEXT_MAX;
-	if (proc_pid_load(s->pid, "cgroup", CGROUPS_MAX_BYTES, &text))
-		home_put_cgroup(buf_text(&text), &s->home);
-	buf_free(&text);
+	if (proc_pid_whole(s->pid, "cgroup", text, sizeof(text)))
+		home_put_cgroup(text, &s->home);
 }
 
 static void read_process(struct snapshot *s)
