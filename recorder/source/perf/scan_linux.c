@@ -114,10 +114,15 @@ static void apply_exe(struct perf_scan *scan, struct perf_process *p, const stru
 		perf_state_exe(scan->state, p, target);
 }
 
-/* Its exit record may be past already. */
 static bool is_gone(uint32_t pid, uint32_t tid)
 {
 	return syscall(SYS_tgkill, (int)pid, (int)tid, 0) < 0 && errno == ESRCH;
+}
+
+/* Its exit record may be past already; while all are read at the start, none is past. */
+static bool has_gone(const struct perf_scan *scan, uint32_t pid, uint32_t tid)
+{
+	return (!scan->first || scan->state->cfg.root_only) && is_gone(pid, tid);
 }
 
 /*
@@ -133,7 +138,7 @@ static void apply_tasks(struct perf_scan *scan, struct perf_process *p, const st
 		const struct snapshot_task *task = &n->tasks[i];
 		struct perf_thread *t = NULL;
 
-		if (task->tid == p->pid ? !leader_ended : !is_gone(p->pid, task->tid))
+		if (task->tid == p->pid ? !leader_ended : !has_gone(scan, p->pid, task->tid))
 			t = perf_state_add_thread(scan->state, p, task->tid);
 		if (t && task->comm[0])
 			thread_set_name(t->thread, task->comm);
@@ -146,7 +151,7 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 	bool leader_ended = n->stat.state == 'Z' || n->stat.state == 'X';
 	struct perf_process *p;
 
-	if (!n->found || is_gone(n->pid, n->pid))
+	if (!n->found || has_gone(scan, n->pid, n->pid))
 		return ERR_NOT_FOUND;
 	p = perf_state_find(scan->state, n->pid);
 	/* It may have changed since, and records are missing: the next sample asks again. */
