@@ -25,8 +25,8 @@
  * large as the segment itself, and a count in each frame would rewrite 200 KB of pages per segment.
  * A sweep reads every list instead, when there is time (sweep.c).
  *
- * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames
- * take 8.3 bytes a sample: 6.0 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 24,842 frames
+ * take 8.0 bytes a sample: 5.7 of columns, 1.8 of lists, 0.2 of pages. 1.04 M samples of 525 s of
  * compilers and six other programs (32,481 processes, 233,152 frames; columns not yet by planes,
  * which cost 0.4 more) take 12.6: 5.3 of columns, 2.5 of lists, 2.0 of pages, 2.6 of processes and
  * threads with their indices.
@@ -70,7 +70,8 @@
  * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
  * quality  Samples by how far their stacks can be trusted. By process: sample.quality of the export
  *          sqlite-flat.
- * frame, function  Always empty. Formats 1 and 2 kept there what pages hold now.
+ * frame, function  Views without rows, earlier empty tables. Formats 1 and 2 kept there what pages
+ *          hold now, and whoever opens a store looks whether it is one of those.
  *
  * Times *_ns are of the recorder clock, *_wall_ns since 1970. SQLite has no unsigned integers:
  * 64-bit values with the highest bit set (addresses) read as negative ones. Blobs are last in their
@@ -104,15 +105,6 @@ static const char *const tables[] = {
 	" id INTEGER PRIMARY KEY, identity TEXT NOT NULL,"
 	" session_id INTEGER REFERENCES session(id),"
 	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
-
-	/* Always empty, but part of the format. */
-	"CREATE TABLE function("
-	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
-	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
-	"CREATE TABLE frame("
-	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
-	" offset INTEGER NOT NULL, flags INTEGER NOT NULL,"
-	" function_id INTEGER REFERENCES function(id))",
 
 	"CREATE TABLE frame_page("
 	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, frames INTEGER NOT NULL,"
@@ -189,16 +181,18 @@ static const char *const task_pages[] = {
 /* How rows are found by their contents. */
 static const char *const indices[] = {
 	"CREATE UNIQUE INDEX module_identity ON module(identity)",
-	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
 	"CREATE INDEX process_pid ON process(session_id, pid)",
 	"CREATE INDEX thread_tid ON thread(process_id, tid)",
-	"CREATE INDEX incident_host ON incident(host_id)",
-	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
 	"CREATE INDEX incident_segment_segment ON incident_segment(segment_id)",
 };
 
-/* For people with sqlite3; the program itself does not use them. */
+/* For people with sqlite3; the program itself uses the first one only. */
 static const char *const views[] = {
+	"CREATE VIEW frame AS SELECT 0 AS id, 0 AS module_id, 0 AS offset, 0 AS flags,"
+	" 0 AS function_id WHERE 0",
+	"CREATE VIEW function AS SELECT 0 AS id, 0 AS module_id, 0 AS offset, '' AS name,"
+	" '' AS raw_name, '' AS module WHERE 0",
+
 	"CREATE VIEW v_incident AS SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason,"
 	" strftime('%Y-%m-%dT%H:%M:%fZ', i.trigger_wall_ns / 1e9, 'unixepoch') AS time_utc,"
 	" (i.t1_ns - i.t0_ns) / 1e9 AS window_s, (i.trigger_ns - i.t0_ns) / 1e9 AS pre_s,"

@@ -513,7 +513,7 @@ static int sessions_step(struct store *s, void *arg, struct err *err)
 	return rc ? rc : db_exec(s,
 		"DELETE FROM session WHERE"
 		" NOT EXISTS (SELECT 1 FROM process p WHERE p.session_id = session.id)"
-		" AND NOT EXISTS (SELECT 1 FROM module m WHERE m.session_id = session.id)"
+		" AND id NOT IN (SELECT session_id FROM module WHERE session_id IS NOT NULL)"
 		" AND id < (SELECT max(id) FROM session);"
 		"DELETE FROM host WHERE id NOT IN (SELECT host_id FROM incident)", err);
 }

@@ -1,5 +1,6 @@
 #include "symbol/kallsyms.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 
-enum { FIRST_BYTES = 65536, PORTION_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
+enum { PORTION_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
 
 /* name size refcount users state address: refcount, users and state change without meaning. */
 static uint64_t add_module(uint64_t hash, const char *at, const char *end)
@@ -112,17 +113,18 @@ static void find_text(const struct buf *list, uint64_t *text, uint64_t *stext, b
 
 int kallsyms_text_base(uint64_t *base, struct err *err)
 {
+	/* _text is among the first lines; those of the CPUs' variables may be before it. */
+	static const size_t most_bytes[] = {4096, 65536, KALLSYMS_MAX_BYTES};
 	uint64_t text = 0, stext = 0;
+	int rc = ERR_LIMIT;
 	struct buf list = {0};
 	bool hidden = false;
-	int rc;
+	size_t i;
 
-	/* _text is among the first lines; at the limit, what was read up to there is in list. */
-	rc = os_load(KALLSYMS_PATH, FIRST_BYTES, &list, err);
-	find_text(&list, &text, &stext, &hidden);
-	if (rc == ERR_LIMIT && !text) {
+	/* At the limit, what was read up to there is in list. */
+	for (i = 0; i < COUNT_OF(most_bytes) && rc == ERR_LIMIT && !text; i++) {
 		buf_reset(&list);
-		rc = os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, &list, err);
+		rc = os_load(KALLSYMS_PATH, most_bytes[i], &list, err);
 		find_text(&list, &text, &stext, &hidden);
 	}
 	buf_free(&list);

@@ -343,8 +343,11 @@ bool maps_path_is_run_time(const char *path)
 					       "/anon_hugepage"};
 	size_t i;
 
+	if (path[0] != '/')
+		return true;
 	for (i = 0; i < COUNT_OF(run_time); i++)
-		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
+		if (path[1] == run_time[i][1] &&
+		    strncmp(path, run_time[i], strlen(run_time[i])) == 0)
 			return true;
-	return path[0] != '/';
+	return false;
 }

@@ -179,16 +179,30 @@ static uint64_t ticks_to_recorder_ns(uint64_t ticks)
 	return now - (boot_now - start);
 }
 
+size_t proc_pid_whole(uint32_t pid, const char *name, char *to, size_t room)
+{
+	struct os_file *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (os_open(path, OS_READ, &file, NULL) || os_read_next(file, to, room, &n, NULL) ||
+	    n == room)
+		n = 0;
+	os_close(file);
+	to[n] = '\0';
+	return n;
+}
+
 bool proc_pid_stat(uint32_t pid, struct proc_stat *out, uint64_t *start_ns)
 {
-	struct buf text = {0};
-	bool ok = proc_pid_load(pid, "stat", 8192, &text) &&
-		  proc_stat_parse(text_of(buf_text(&text), text.len), out);
+	char text[4096];
+	size_t n = proc_pid_whole(pid, "stat", text, sizeof(text));
 
-	buf_free(&text);
-	if (ok)
-		*start_ns = ticks_to_recorder_ns(out->start_ticks);
-	return ok;
+	if (!proc_stat_parse(text_of(text, n), out))
+		return false;
+	*start_ns = ticks_to_recorder_ns(out->start_ticks);
+	return true;
 }
 
 bool proc_pid_read(uint32_t pid, struct proc_pid *out)

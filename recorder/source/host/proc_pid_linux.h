@@ -26,6 +26,11 @@ size_t proc_pid_pieces(uint32_t pid, const struct iovec *here, const struct iove
 /* Load /proc/PID/NAME, at most max_bytes. returns  whether it could be read */
 bool proc_pid_load(uint32_t pid, const char *name, size_t max_bytes, struct buf *out);
 /*
+ * A file that the kernel makes at the first read(), as stat and cgroup, with a NUL after it.
+ * returns  its bytes; 0 = it cannot be read, or `room` is too small
+ */
+size_t proc_pid_whole(uint32_t pid, const char *name, char *to, size_t room);
+/*
  * Call one() for each executable mapping, in the order of addresses, until it returns false; a path
  * is only there for the call, and as /proc/PID/maps has it, or "//toolong" as in the kernel's
  * records. From Linux 6.11 on only these are asked for: half of what the text takes, and its lines

@@ -66,7 +66,7 @@ static void apply_mapping(struct perf_scan *scan, struct perf_process *p, const 
 	const struct snapshot_file *file = m->file == SNAPSHOT_NO_FILE ? NULL : &n->files[m->file];
 	struct object_key key = {0};
 
-	perf_mapping_kind(m->path, p, &key);
+	perf_mapping_kind(snapshot_path(n, m->path), p, &key);
 	if (key.kind == OBJECT_ELF && file) {
 		key.dev = file->dev;
 		key.ino = file->ino;
@@ -114,10 +114,15 @@ static void apply_exe(struct perf_scan *scan, struct perf_process *p, const stru
 		perf_state_exe(scan->state, p, target);
 }
 
-/* Its exit record may be past already. */
 static bool is_gone(uint32_t pid, uint32_t tid)
 {
 	return syscall(SYS_tgkill, (int)pid, (int)tid, 0) < 0 && errno == ESRCH;
+}
+
+/* Its exit record may be past already; while all are read at the start, none is past. */
+static bool has_gone(const struct perf_scan *scan, uint32_t pid, uint32_t tid)
+{
+	return (!scan->first || scan->state->cfg.root_only) && is_gone(pid, tid);
 }
 
 /*
@@ -133,7 +138,7 @@ static void apply_tasks(struct perf_scan *scan, struct perf_process *p, const st
 		const struct snapshot_task *task = &n->tasks[i];
 		struct perf_thread *t = NULL;
 
-		if (task->tid == p->pid ? !leader_ended : !is_gone(p->pid, task->tid))
+		if (task->tid == p->pid ? !leader_ended : !has_gone(scan, p->pid, task->tid))
 			t = perf_state_add_thread(scan->state, p, task->tid);
 		if (t && task->comm[0])
 			thread_set_name(t->thread, task->comm);
@@ -146,7 +151,7 @@ static int apply(struct perf_scan *scan, const struct snapshot *n, bool with_map
 	bool leader_ended = n->stat.state == 'Z' || n->stat.state == 'X';
 	struct perf_process *p;
 
-	if (!n->found || is_gone(n->pid, n->pid))
+	if (!n->found || has_gone(scan, n->pid, n->pid))
 		return ERR_NOT_FOUND;
 	p = perf_state_find(scan->state, n->pid);
 	/* It may have changed since, and records are missing: the next sample asks again. */
@@ -275,7 +280,8 @@ static void take_stuck(struct perf_scan *scan, struct request *r)
 	if (file && hung_devices_add(scan->hung, file->dev))
 		log_line(scan->log, LOG_WARN,
 			 "the file system of %s, a program or library of process %u, does not "
-			 "answer: its files are left alone", file->path, r->snapshot->pid);
+			 "answer: its files are left alone", snapshot_path(r->snapshot, file->path),
+			 r->snapshot->pid);
 	if (!file && !scan->process_logged)
 		log_line(scan->log, LOG_WARN,
 			 "process %u does not answer (the kernel holds it?): its name and mappings "
@@ -513,7 +519,6 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 	else
 		wait_for_all(s->scan, PERF_SCAN_NS);
 	s->scan->first = false;
-	read_kernel(s);                      /* after the processes: it takes as long as 400 */
 	if (s->cfg.root_only)
 		return 0;
 	perf_names_look(s->names, NS_PER_SEC / 10);
@@ -523,6 +528,7 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 
 void perf_state_await_kernel(struct perf_state *s)
 {
+	read_kernel(s);
 	look_at_kernel(s, s->cfg.switches ? PERF_SCAN_NS : NS_PER_SEC / 10);
 }
 

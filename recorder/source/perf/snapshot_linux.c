@@ -3,7 +3,6 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
-#include "base/text.h"
 #include "model/home.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
@@ -116,15 +115,16 @@ static void tell(struct snapshot_files *f, const struct snapshot_file *file)
 	os_mutex_unlock(f->lock);
 }
 
-static void read_build_id(uint32_t pid, struct snapshot_file *file)
+static void read_build_id(const struct snapshot *s, struct snapshot_file *file)
 {
+	const char *path = snapshot_path(s, file->path);
 	struct os_file_info info;
 	struct os_file *f = NULL;
 	struct elf_head *head = NULL;
 	char name[PATH_MAX + 32];
 	struct bytes bytes;
 
-	if (proc_pid_file(pid, file->path, strlen(file->path), name, sizeof(name)) &&
+	if (proc_pid_file(s->pid, path, strlen(path), name, sizeof(name)) &&
 	    os_open(name, OS_READ_PLAIN, &f, NULL) == 0 &&
 	    os_file_info(f, &info, NULL) == 0 && info.ino == file->ino) {
 		head = malloc(sizeof(*head));
@@ -141,7 +141,7 @@ static void read_build_id(uint32_t pid, struct snapshot_file *file)
 /* ---- one process ----------------------------------------------------------------------------- */
 
 /* returns  its number; SNAPSHOT_NO_FILE without memory */
-static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uint64_t ino)
+static uint32_t add_file(struct snapshot *s, uint32_t path, uint64_t dev, uint64_t ino)
 {
 	struct snapshot_file *file = s->nfiles ? &s->files[s->nfiles - 1] : NULL;
 
@@ -152,6 +152,20 @@ static uint32_t add_file(struct snapshot *s, const char *path, uint64_t dev, uin
 	file = &s->files[s->nfiles];
 	*file = (struct snapshot_file){.path = path, .dev = dev, .ino = ino};
 	return s->nfiles++;
+}
+
+/* That of the mapping before is often the same. returns  where it is; paths.failed says if not */
+static uint32_t add_path(struct snapshot *s, const char *path)
+{
+	uint32_t before = s->nmappings ? s->mappings[s->nmappings - 1].path : 0;
+	uint32_t at = (uint32_t)s->paths.len;
+	size_t n = perf_path_length(path);
+
+	if (at - before == n + 1 && memcmp(snapshot_path(s, before), path, n) == 0)
+		return before;
+	buf_put(&s->paths, path, n);
+	buf_putc(&s->paths, '\0');
+	return at;
 }
 
 /*
@@ -176,14 +190,13 @@ static bool take_mapping(void *ctx, const struct maps_line *l)
 	m = &s->mappings[s->nmappings];
 	*m = (struct snapshot_mapping){
 		.start = l->start, .end = l->end, .pgoff = l->pgoff, .file = SNAPSHOT_NO_FILE,
-		.path = text_dup(path, perf_path_length(path))};
-	if (!m->path) {
-		s->maps_read = false;
+		.path = add_path(s, path)};
+	s->maps_read &= !s->paths.failed;
+	if (!s->maps_read)
 		return false;
-	}
 	s->nmappings++;
-	perf_mapping_kind(m->path, &nobody, &key);
-	if (key.kind == OBJECT_ELF && m->path[0] == '/') {
+	perf_mapping_kind(snapshot_path(s, m->path), &nobody, &key);
+	if (key.kind == OBJECT_ELF && path[0] == '/') {
 		m->file = add_file(s, m->path, makedev(l->major, l->minor), l->ino);
 		s->maps_read &= m->file != SNAPSHOT_NO_FILE;
 	}
@@ -200,8 +213,7 @@ static bool read_task(void *ctx, uint32_t tid)
 {
 	struct snapshot *s = ctx;
 	struct snapshot_task *t;
-	struct buf comm = {0};
-	char name[32];
+	char name[32], comm[256];
 
 	if (ARRAY_ROOM(s->tasks, s->tasks_room, s->ntasks + 1))
 		return false;
@@ -213,23 +225,19 @@ static bool read_task(void *ctx, uint32_t tid)
 		return true;
 	}
 	snprintf(name, sizeof(name), "task/%u/comm", tid);
-	if (proc_pid_load(s->pid, name, 256, &comm) && comm.len) {
-		comm.data[strcspn(comm.data, "\n")] = '\0';
-		snprintf(t->comm, sizeof(t->comm), "%s", comm.data);
-	}
-	buf_free(&comm);
+	proc_pid_whole(s->pid, name, comm, sizeof(comm));
+	snprintf(t->comm, sizeof(t->comm), "%.*s", (int)strcspn(comm, "\n"), comm);
 	return true;
 }
 
 /* Its children have it too, also those that end before anybody could ask for theirs. */
 static void read_home(struct snapshot *s)
 {
-	struct buf text = {0};
+	char text[CGROUPS_MAX_BYTES];
 
 	s->home.max_bytes = HOME_TEXT_MAX;
-	if (proc_pid_load(s->pid, "cgroup", CGROUPS_MAX_BYTES, &text))
-		home_put_cgroup(buf_text(&text), &s->home);
-	buf_free(&text);
+	if (proc_pid_whole(s->pid, "cgroup", text, sizeof(text)))
+		home_put_cgroup(text, &s->home);
 }
 
 static void read_process(struct snapshot *s)
@@ -266,7 +274,7 @@ static void snapshot_run(struct job *job)
 
 		if (!ask(s->shared, file)) {
 			atomic_store(&s->nopened, i + 1);
-			read_build_id(s->pid, file);
+			read_build_id(s, file);
 			tell(s->shared, file);
 		}
 		atomic_store_explicit(&file->known, true, memory_order_release);
@@ -276,13 +284,11 @@ static void snapshot_run(struct job *job)
 static void snapshot_free(struct job *job)
 {
 	struct snapshot *s = (struct snapshot *)job;
-	uint32_t i;
 
 	snapshot_files_drop(s->shared);
 	free(s->exe);
 	buf_free(&s->home);
-	for (i = 0; i < s->nmappings; i++)
-		free(s->mappings[i].path);
+	buf_free(&s->paths);
 	free(s->mappings);
 	free(s->files);
 	free(s->tasks);

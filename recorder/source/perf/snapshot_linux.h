@@ -17,7 +17,7 @@
 #define SNAPSHOT_NO_FILE UINT32_MAX
 
 struct snapshot_file {
-	const char *path;                    /* of its first mapping */
+	uint32_t path;                       /* of its first mapping */
 	uint64_t dev, ino;
 	_Atomic bool known;                  /* then what follows can be read */
 	uint8_t build_id_bytes;
@@ -25,8 +25,8 @@ struct snapshot_file {
 };
 
 struct snapshot_mapping {                    /* an executable one */
-	char *path;                          /* "//anon" = none */
 	uint64_t start, end, pgoff;
+	uint32_t path;                       /* for snapshot_path(); "//anon" = none */
 	uint32_t file;                       /* SNAPSHOT_NO_FILE = of no file */
 };
 
@@ -52,6 +52,7 @@ struct snapshot {
 	struct proc_stat stat;
 	char *exe;                           /* NULL = not known */
 	struct buf home;                     /* model/home.h; empty: not known, or the root group */
+	struct buf paths;                    /* of the mappings, each with its NUL */
 	struct snapshot_mapping *mappings;
 	struct snapshot_file *files;
 	struct snapshot_task *tasks;
@@ -70,6 +71,11 @@ struct snapshot *snapshot_new(struct snapshot_files *shared, uint32_t pid, bool 
 static inline bool snapshot_is_read(const struct snapshot *s)
 {
 	return atomic_load_explicit(&s->read, memory_order_acquire);
+}
+
+static inline const char *snapshot_path(const struct snapshot *s, uint32_t path)
+{
+	return s->paths.data + path;
 }
 
 /* The file that a job which is stuck was opening; NULL = it reads /proc. */

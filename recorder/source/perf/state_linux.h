@@ -104,7 +104,10 @@ void perf_state_free(struct perf_state *s);
  */
 #define PERF_SCAN_NS (3 * NS_PER_SEC / 2)
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
-/* Wait for the kernel's symbols, which a scan has begun to read: before the first sample. */
+/*
+ * Have the kernel's symbols read, and wait for them: before the first sample, and after the scan,
+ * as they take as long as 400 processes.
+ */
 void perf_state_await_kernel(struct perf_state *s);
 /* The same after side-band records were lost, without waiting. */
 void perf_state_rescan(struct perf_state *s, uint64_t now_ns);

@@ -4,6 +4,7 @@
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -29,6 +30,21 @@ TEST(a_file_is_below_the_root_directory_of_its_process)
 	snprintf(wanted, sizeof(wanted), "/proc/%d/root/lib/libjvm.so", getpid());
 	assert_string_equal(file_of(getpid(), "/lib/libjvm.so"), wanted);
 	assert_false(proc_pid_file(1, "/lib/libjvm.so", 14, small, sizeof(small)));
+}
+
+TEST(a_file_of_a_process_is_read_whole_or_not_at_all)
+{
+	char comm[32], small[4], wanted[16];
+	size_t n = strlen(program_invocation_short_name);
+
+	n = n < 15 ? n : 15;
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)n, program_invocation_short_name);
+	assert_int_equal(proc_pid_whole((uint32_t)getpid(), "comm", comm, sizeof(comm)), n + 1);
+	comm[n] = '\0';
+	assert_string_equal(comm, wanted);
+	assert_int_equal(proc_pid_whole((uint32_t)getpid(), "comm", small, sizeof(small)), 0);
+	assert_string_equal(small, "");
+	assert_int_equal(proc_pid_whole(UINT32_MAX, "comm", comm, sizeof(comm)), 0);
 }
 
 /* A child whose root directory is `root`, when this returns. -1: not permitted. */
@@ -206,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_below_the_root_directory_of_its_process),
+		cmocka_unit_test(a_file_of_a_process_is_read_whole_or_not_at_all),
 		cmocka_unit_test(a_process_that_was_put_into_a_directory_has_paths_from_there),
 		cmocka_unit_test(executable_mappings_are_those_of_the_text),
 		cmocka_unit_test(

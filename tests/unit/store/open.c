@@ -152,7 +152,7 @@ TEST(a_store_of_an_older_format_is_refused_with_what_to_do)
 	static const char *const old[] = {
 		"PRAGMA user_version=1",
 		"PRAGMA user_version=2",
-		"PRAGMA user_version=3; INSERT INTO frame VALUES(1, 1, 1, 0, NULL)",
+		"PRAGMA user_version=3; DROP VIEW frame; CREATE TABLE frame AS SELECT 1",
 	};
 	const char *why;
 	struct lab lab;
@@ -168,6 +168,21 @@ TEST(a_store_of_an_older_format_is_refused_with_what_to_do)
 			assert_non_null(strstr(why, "move it away"));
 		}
 	}
+	lab_close(&lab);
+}
+
+TEST(a_store_with_the_empty_tables_and_indices_of_before_is_used)
+{
+	struct lab lab;
+
+	make_store(&lab, "before.db");
+	lab_sql(lab.path, "DROP VIEW frame");
+	lab_sql(lab.path, "DROP VIEW function");
+	lab_sql(lab.path, "CREATE TABLE frame(id INTEGER PRIMARY KEY)");
+	lab_sql(lab.path, "CREATE TABLE function(id INTEGER PRIMARY KEY)");
+	lab_sql(lab.path, "CREATE INDEX incident_time ON incident(trigger_wall_ns)");
+	store_close(lab_store(&lab, STORE_RECORD));
+	store_close(lab_store(&lab, STORE_READ));
 	lab_close(&lab);
 }
 
@@ -290,6 +305,7 @@ int main(void)
 		cmocka_unit_test(a_directory_is_refused_as_one),
 		cmocka_unit_test(a_newer_store_can_be_read_when_it_says_so),
 		cmocka_unit_test(a_store_of_an_older_format_is_refused_with_what_to_do),
+		cmocka_unit_test(a_store_with_the_empty_tables_and_indices_of_before_is_used),
 		cmocka_unit_test(a_truncated_store_is_called_damaged),
 		cmocka_unit_test(a_store_with_broken_pages_is_called_damaged),
 		cmocka_unit_test(a_second_recorder_is_told_who_has_the_store),
