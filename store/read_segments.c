@@ -1,7 +1,7 @@
 /*
  * Reading the segments of an incident. The caller's thread reads the rows, because the handle
- * belongs to it. For a long incident another thread inflates and decodes the next segments while the
- * caller works on the one before; the caller decodes, too, when it would have to wait.
+ * belongs to it. For a long incident another thread inflates and decodes the next segments while
+ * the caller works on the one before; the caller decodes, too, when it would have to wait.
  */
 #include "base/ahead.h"
 #include "store/store_private.h"

@@ -13,7 +13,7 @@
 #define DRAIN_BYTES ((size_t)64 * 1024)      /* of a text that is drained now and then */
 #define SYNC_BYTES ((uint64_t)8 << 20)       /* the disk begins with what was written so far */
 
-/* Another thread packs and writes what is full while the writer goes on; a small output has none. */
+/* Another thread packs and writes what is full beside the writer; a small output has none. */
 struct beside {
 	struct ahead_job job;
 	struct ahead ahead;

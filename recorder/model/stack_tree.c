@@ -145,6 +145,14 @@ static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t te
 	return found;
 }
 
+/* The same where each caller is a node of the list: the newest one has no callee to be found. */
+static uint32_t add_callee(struct node_list *list, uint32_t caller, uint32_t text)
+{
+	if (list->n && caller + 1 == list->n && text != STACK_TREE_NONE)
+		return add_node(list, caller, text);
+	return find_or_add(list, caller, text);
+}
+
 static bool is_wanted(const struct building *b, const struct incident_sample *s)
 {
 	return b->streams >> s->stream & 1;
@@ -172,9 +180,9 @@ static int add_shapes(struct building *b)
 
 		if (shapes[i] == STACK_TREE_NONE)
 			continue;
-		shapes[i] = find_or_add(&b->shapes,
-					parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
-					frame_text(b, stacks[i].frame));
+		shapes[i] = add_callee(&b->shapes,
+				       parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
+				       frame_text(b, stacks[i].frame));
 		if (shapes[i] == STACK_TREE_NONE)
 			return ERR_MEMORY;
 	}
