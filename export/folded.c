@@ -272,6 +272,19 @@ static int lay_out(struct folded *f)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* "text;" of a caller. */
+static void put_caller(struct buf *prefix, const struct stack_tree *t, uint32_t text)
+{
+	uint32_t len = t->texts.items[text].len;
+	char *to = buf_reserve(prefix, (size_t)len + 1);
+
+	if (!to)
+		return;
+	memcpy(to, stack_tree_text(t, text), len);
+	to[len] = ';';
+	buf_advance(prefix, (size_t)len + 1);
+}
+
 /* Depth first, but without recursion: a stack from a file may have any depth. */
 static int write_lines(struct folded *f, struct out *out)
 {
@@ -289,13 +302,14 @@ static int write_lines(struct folded *f, struct out *out)
 			continue;
 		}
 		b = &f->branches[f->next[node + 1]++];
+		if (!b->ends) {
+			node = b->node;
+			put_caller(prefix, f->tree, f->tree->nodes[node].text);
+			continue;
+		}
 		start = prefix->len;
 		export_tree_put(prefix, f->tree, f->tree->nodes[b->node].text);
 		tail_of(b, prefix);
-		if (!b->ends) {
-			node = b->node;
-			continue;
-		}
 		if (!prefix->failed)
 			out_put(out, prefix->data, prefix->len);
 		prefix->len = start;

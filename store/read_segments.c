@@ -1,7 +1,7 @@
 /*
  * Reading the segments of an incident. The caller's thread reads the rows, because the handle
- * belongs to it. For a long incident another thread inflates and decodes the next segment while the
- * caller works on the one before.
+ * belongs to it. For a long incident another thread inflates and decodes the next segments while
+ * the caller works on the one before; the caller decodes, too, when it would have to wait.
  */
 #include "base/ahead.h"
 #include "store/store_private.h"
@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define AHEAD_MIN 8u                 /* segments; fewer are not worth starting a thread */
+
+enum { SLOTS = 4 };                  /* segments in memory: one that is worked on, others ahead */
 
 /* One segment on its way. */
 struct slot {
@@ -133,29 +135,30 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 			 segment_decoder *decode, segment_reader *each, damage_reader *damaged,
 			 void *ctx, struct err *err)
 {
-	const struct slot empty = {.job.run = decode_slot, .decode = decode};
-	struct slot slots[2] = {empty, empty};
+	struct slot slots[SLOTS] = {{.rc = 0}}, *slot;
 	struct ahead ahead = {0};
-	uint32_t i;
+	uint32_t given = 0, i;
 	int rc = 0;
 
 	if (ids->n >= AHEAD_MIN)
 		ahead_begin(&ahead, "decode");
-	for (i = 0; !rc && i <= ids->n; i++) {
-		if (i)
-			ahead_await(&ahead, &slots[(i - 1) % 2].job);
-		if (i < ids->n) {
-			fetch(s, incident_id, ids->ids[i], &slots[i % 2]);
-			if (!slots[i % 2].rc)
-				ahead_give(&ahead, &slots[i % 2].job);
+	ahead.owner_helps = true;
+	for (i = 0; !rc && i < ids->n; i++) {
+		for (; given < ids->n && given < i + SLOTS; given++) {
+			slot = &slots[given % SLOTS];
+			slot->job.run = decode_slot;
+			slot->decode = decode;
+			fetch(s, incident_id, ids->ids[given], slot);
+			if (!slot->rc)
+				ahead_give(&ahead, &slot->job);
 		}
-		if (i)
-			rc = deliver_slot(s, incident_id, &slots[(i - 1) % 2], each, damaged, ctx,
-					  err);
+		slot = &slots[i % SLOTS];
+		ahead_await(&ahead, &slot->job);
+		rc = deliver_slot(s, incident_id, slot, each, damaged, ctx, err);
 	}
 	ahead_end(&ahead);
-	slot_free(&slots[0]);
-	slot_free(&slots[1]);
+	for (i = 0; i < SLOTS; i++)
+		slot_free(&slots[i]);
 	return rc;
 }
 

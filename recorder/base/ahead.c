@@ -2,24 +2,30 @@
 
 #include <string.h>
 
+/* Do the first of the jobs that nobody has begun. The lock is held, but not while the job runs. */
+static void do_first(struct ahead *a)
+{
+	struct ahead_job *job = a->first;
+
+	a->first = job->next;
+	os_mutex_unlock(a->lock);
+	job->run(job);
+	os_mutex_lock(a->lock);
+	job->waits = false;
+	os_cond_broadcast(a->changed);
+}
+
 static void ahead_main(void *ctx)
 {
 	struct ahead *a = ctx;
-	struct ahead_job *job;
 
 	os_mutex_lock(a->lock);
 	for (;;) {
 		while (!a->first && !a->ending)
 			os_cond_wait(a->changed, a->lock, UINT64_MAX);
-		job = a->first;
-		if (!job)
+		if (!a->first)
 			break;
-		os_mutex_unlock(a->lock);
-		job->run(job);
-		os_mutex_lock(a->lock);
-		a->first = job->next;
-		job->waits = false;
-		os_cond_broadcast(a->changed);
+		do_first(a);
 	}
 	os_mutex_unlock(a->lock);
 }
@@ -56,8 +62,12 @@ void ahead_await(struct ahead *a, struct ahead_job *job)
 	if (!a->thread)
 		return;
 	os_mutex_lock(a->lock);
-	while (job->waits)
-		os_cond_wait(a->changed, a->lock, UINT64_MAX);
+	while (job->waits) {
+		if (a->owner_helps && a->first)
+			do_first(a);
+		else
+			os_cond_wait(a->changed, a->lock, UINT64_MAX);
+	}
 	os_mutex_unlock(a->lock);
 }
 

@@ -20,8 +20,10 @@ struct ahead {                               /* {0} has no thread */
 	struct os_thread *thread;
 	struct os_mutex *lock;               /* guards the rest, and of jobs what is above */
 	struct os_cond *changed;
-	struct ahead_job *first, *last;
+	struct ahead_job *first, *last;      /* not begun */
 	bool ending;
+	/* Set after ahead_begin(): jobs are independent, and the owner does some while it waits. */
+	bool owner_helps;
 };
 
 /* When no thread can be started, jobs are done at once when they are given. */

@@ -181,6 +181,8 @@ int os_read_next(struct os_file *file, void *to, size_t n, size_t *got, struct e
 int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err);
 int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err);  /* all of them */
 int os_sync(struct os_file *file, struct err *err);
+/* Let the disk begin with what was written, so that os_sync() waits less; best effort. */
+void os_sync_soon(struct os_file *file);
 
 /*
  * A new file to read and write, which nobody else can open and which vanishes with os_close() or

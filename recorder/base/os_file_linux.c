@@ -287,6 +287,11 @@ int os_sync(struct os_file *file, struct err *err)
 	return 0;
 }
 
+void os_sync_soon(struct os_file *file)
+{
+	sync_file_range((int)file->handle, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /* A name is in its directory. One that cannot be opened or synced is left to the system. */
 static int sync_directory(const char *path, struct err *err)
 {

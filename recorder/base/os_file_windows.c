@@ -350,6 +350,12 @@ int os_sync(struct os_file *file, struct err *err)
 	return 0;
 }
 
+/* Windows has no call for it. */
+void os_sync_soon(struct os_file *file)
+{
+	(void)file;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Virus scanners and indexers hold a new file open for some milliseconds; then it works. */

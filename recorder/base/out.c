@@ -10,15 +10,19 @@
 #include <string.h>
 
 #define FLUSH_BYTES ((size_t)256 * 1024)
-#define DIRECT_BYTES ((size_t)64 * 1024)     /* a put of this size is not copied */
+#define DRAIN_BYTES ((size_t)64 * 1024)      /* of a text that is drained now and then */
+#define SYNC_BYTES ((uint64_t)8 << 20)       /* the disk begins with what was written so far */
 
-/* Another thread packs what is full while the writer goes on; a small output has none. */
-struct packing {
+/* Another thread packs and writes what is full beside the writer; a small output has none. */
+struct beside {
 	struct ahead_job job;
 	struct ahead ahead;
-	struct deflater *deflater;
+	struct deflater *deflater;  /* NULL: not packed */
+	struct os_file *file;       /* NULL: into memory, which the owner does */
 	bool begun, end;            /* end: nothing follows */
+	uint64_t unsynced;
 	struct buf raw, packed;
+	struct err failure;
 };
 
 struct out {
@@ -27,31 +31,29 @@ struct out {
 	char *path;                 /* NULL for standard output, devices and memory */
 	struct buf tmp_path;
 	struct buf pending;
-	struct packing *packing;    /* NULL: not packed */
+	struct beside beside;
 	void (*tell)(void *ctx);
 	void *tell_ctx;
 	uint64_t bytes;
 	struct err failure;
 };
 
-static void packing_free(struct packing *p)
+static void end_thread(struct beside *b)
 {
-	if (!p)
-		return;
-	if (p->begun)
-		ahead_end(&p->ahead);
-	deflater_free(p->deflater);
-	buf_free(&p->raw);
-	buf_free(&p->packed);
-	free(p);
+	if (b->begun)
+		ahead_end(&b->ahead);
+	b->begun = false;
 }
 
 static void out_free(struct out *out)
 {
 	if (!out)
 		return;
+	end_thread(&out->beside);
 	os_close(out->file);
-	packing_free(out->packing);
+	deflater_free(out->beside.deflater);
+	buf_free(&out->beside.raw);
+	buf_free(&out->beside.packed);
 	buf_free(&out->pending);
 	free(out->path);
 	buf_free(&out->tmp_path);
@@ -193,24 +195,10 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 	return 0;
 }
 
-static void pack(struct ahead_job *job)
-{
-	struct packing *p = (struct packing *)job;
-
-	deflater_put(p->deflater, p->raw.data, p->raw.len, &p->packed);
-	if (p->end)
-		deflater_end(p->deflater, &p->packed);
-}
-
 int out_pack(struct out *out, struct err *err)
 {
-	struct packing *p = out->packing = calloc(1, sizeof(*p));
-
-	if (p) {
-		p->job.run = pack;
-		p->deflater = deflater_new(true);
-	}
-	return p && p->deflater ? 0 : err_memory(err, "while packing the output");
+	out->beside.deflater = deflater_new(true);
+	return out->beside.deflater ? 0 : err_memory(err, "while packing the output");
 }
 
 void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
@@ -219,61 +207,79 @@ void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
 	out->tell_ctx = ctx;
 }
 
-static void send_on(struct out *out, const char *bytes, size_t n)
+static void write_out(struct beside *b, const struct buf *bytes)
 {
-	if (!out->failure.code && n && out->file)
-		os_write(out->file, bytes, n, &out->failure);
-	else if (!out->failure.code && n)
-		buf_put(out->memory, bytes, n);
+	if (!os_write(b->file, bytes->data, bytes->len, &b->failure))
+		b->unsynced += bytes->len;
+	if (b->unsynced < SYNC_BYTES)
+		return;
+	os_sync_soon(b->file);
+	b->unsynced = 0;
+}
+
+/* On the other thread. */
+static void pack_and_write(struct ahead_job *job)
+{
+	struct beside *b = (struct beside *)job;
+	const struct buf *done = &b->raw;
+
+	if (b->deflater) {
+		deflater_put(b->deflater, b->raw.data, b->raw.len, &b->packed);
+		if (b->end)
+			deflater_end(b->deflater, &b->packed);
+		done = &b->packed;
+	}
+	if (!b->failure.code)
+		buf_check(done, "the output", &b->failure);
+	if (!b->failure.code && b->file && done->len)
+		write_out(b, done);
+}
+
+/* Wait for what was given to the other thread. */
+static void await_given(struct out *out)
+{
+	struct beside *b = &out->beside;
+
+	ahead_await(&b->ahead, &b->job);
+	if (!out->failure.code)
+		out->failure = b->failure;
+	if (!out->failure.code && out->memory)
+		buf_put(out->memory, b->packed.data, b->packed.len);
+	buf_reset(&b->packed);
 	if (out->tell)
 		out->tell(out->tell_ctx);
 }
 
-/* Wait for what was given to be packed, and send it on. */
-static void send_packed(struct out *out)
-{
-	struct packing *p = out->packing;
-
-	ahead_await(&p->ahead, &p->job);
-	if (!out->failure.code)
-		buf_check(&p->packed, "the output", &out->failure);
-	send_on(out, p->packed.data, p->packed.len);
-	buf_reset(&p->packed);
-}
-
-/* Give what is pending to be packed; end: nothing follows. */
-static void pack_pending(struct out *out, bool end)
-{
-	struct packing *p = out->packing;
-	struct buf full = out->pending;
-
-	if (!p->begun && !end)
-		ahead_begin(&p->ahead, "pack");
-	p->begun |= !end;
-	send_packed(out);
-	out->pending = p->raw;
-	p->raw = full;
-	p->end = end;
-	ahead_give(&p->ahead, &p->job);
-	if (end)
-		send_packed(out);
-}
-
+/* Give what is pending to the other thread; end: nothing follows. */
 static void flush(struct out *out, bool end)
 {
+	struct beside *b = &out->beside;
+	struct buf full;
+
+	if (!b->begun && !end) {
+		ahead_begin(&b->ahead, "output");
+		b->begun = true;
+	}
+	await_given(out);
 	if (!out->failure.code && out->pending.failed)
 		buf_check(&out->pending, "the output", &out->failure);
-	if (out->packing)
-		pack_pending(out, end);
-	else
-		send_on(out, out->pending.data, out->pending.len);
+	full = out->pending;
+	out->pending = b->raw;
 	buf_reset(&out->pending);
+	b->job.run = pack_and_write;
+	b->file = out->file;
+	b->raw = full;
+	b->end = end;
+	b->failure = out->failure;
+	ahead_give(&b->ahead, &b->job);
+	if (end)
+		await_given(out);
 }
 
-/* Where bytes go first: those to be packed wait for the packer, others enter memory at once. */
+/* Where bytes go first: into memory at once, or else they wait for the other thread. */
 static struct buf *target(struct out *out)
 {
-	return out->memory && !out->packing ? out->memory : &out->pending;
+	return out->memory && !out->beside.deflater ? out->memory : &out->pending;
 }
 
 static void flush_if_full(struct out *out, const struct buf *to)
@@ -288,13 +294,8 @@ void out_put(struct out *out, const void *bytes, size_t n)
 	const char *at = bytes;
 
 	out->bytes += n;
-	if (to == &out->pending && n >= DIRECT_BYTES && !out->packing) {
-		flush(out, false);
-		send_on(out, bytes, n);
-		return;
-	}
-	/* What is to be packed goes in pieces, each packed beside the making of the next. */
-	for (; out->packing && n > FLUSH_BYTES; n -= FLUSH_BYTES, at += FLUSH_BYTES) {
+	/* A large one in pieces, each passed on beside the making of the next. */
+	for (; to == &out->pending && n > FLUSH_BYTES; n -= FLUSH_BYTES, at += FLUSH_BYTES) {
 		buf_put(to, at, FLUSH_BYTES);
 		flush_if_full(out, to);
 	}
@@ -304,7 +305,7 @@ void out_put(struct out *out, const void *bytes, size_t n)
 
 void out_drain(struct out *out, struct buf *text, bool always)
 {
-	if (text->failed || (text->len < DIRECT_BYTES && !always))
+	if (text->failed || (text->len < DRAIN_BYTES && !always))
 		return;
 	out_put(out, buf_text(text), text->len);
 	buf_reset(text);
@@ -342,6 +343,7 @@ void out_abandon(struct out *out)
 {
 	if (!out)
 		return;
+	end_thread(&out->beside);
 	os_close(out->file);
 	out->file = NULL;
 	if (out->path)

@@ -1,7 +1,8 @@
 /*
  * Where a command's data goes: a file that appears whole or not at all, standard output, or memory.
  *
- * Writes are buffered; errors are sticky and reported by out_close(), so exporters just write.
+ * Writes are buffered, and what is large is written by another thread; errors are sticky and
+ * reported by out_close(), so exporters just write.
  * A file is readable by its owner only: who typed the command, also under sudo. It is written as
  * "<path>.tmp", always a new file that is never reached through a link, and renamed at the end;
  * out_abandon() leaves nothing behind. What a killed program left at that name is removed; when
@@ -31,8 +32,8 @@ void out_abandon(struct out *out);                 /* NULL allowed */
 void out_put(struct out *out, const void *bytes, size_t n);
 void out_puts(struct out *out, const char *text);
 /*
- * For writers that build text in a buf of their own: write it and empty the buf once it is large
- * enough to go to the file without another copy, or always. A failed buf is left as it is.
+ * For writers that build text in a buf of their own: write it and empty the buf once it is
+ * large, or always. A failed buf is left as it is.
  */
 void out_drain(struct out *out, struct buf *text, bool always);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);

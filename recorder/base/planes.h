@@ -21,14 +21,25 @@ struct planes {
 /* False when the n bytes are not planes, or a varint has more than 10 bytes. */
 bool planes_open(struct planes *p, const uint8_t *bytes, size_t n);
 
-/* The next value; false at the end, or for one over 64 bits. Most take one byte. */
+/* The next value; false at the end, or for one over 64 bits. Most take one byte or two. */
 bool planes_next_long(struct planes *p, uint64_t *v);
 static inline bool planes_next(struct planes *p, uint64_t *v)
 {
-	if (!p->left || *p->at[0] & 0x80)
-		return planes_next_long(p, v);
+	uint64_t low, high = 0;
+
+	if (!p->left)
+		return false;
+	low = *p->at[0];
+	if (low & 0x80) {
+		high = *p->at[1];
+		if (high & 0x80)
+			return planes_next_long(p, v);
+		p->at[1]++;
+		low &= 0x7f;
+	}
 	p->left--;
-	*v = *p->at[0]++;
+	p->at[0]++;
+	*v = low | high << 7;
 	return true;
 }
 

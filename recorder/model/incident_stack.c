@@ -27,91 +27,112 @@ static uint32_t hash_stack(uint32_t caller_hash, uint32_t frame)
 	return (uint32_t)(v >> 32) ^ (uint32_t)(v >> 52);
 }
 
-static uint32_t find_or_add(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
+/* Neither has the newest stack a callee, nor is its first one in the table. */
+static uint32_t append(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
 {
 	struct incident_build *b = in->build;
-	struct incident_stack node = {.parent = parent, .frame = frame};
-	uint32_t found = table_find(&b->stacks.table, hash, same_stack, in, &node);
 
-	if (found != TABLE_NONE)
-		return found;
 	if (ARRAY_ROOM(in->stacks, b->stacks.capacity, in->nstacks + 1) ||
 	    ARRAY_ROOM(b->stack_hashes, b->hashes_cap, in->nstacks + 1))
 		return UINT32_MAX;
 	if (in->nstacks != parent + 1 && table_add(&b->stacks.table, hash, in->nstacks))
 		return UINT32_MAX;
-	in->stacks[in->nstacks] = node;
+	in->stacks[in->nstacks] = (struct incident_stack){.parent = parent, .frame = frame};
 	b->stack_hashes[in->nstacks] = hash;
 	return in->nstacks++;
+}
+
+/* A stack that is not right after its caller. */
+static uint32_t find_or_add(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
+{
+	struct incident_stack node = {.parent = parent, .frame = frame};
+	uint32_t found = TABLE_NONE;
+
+	if (parent + 1 != in->nstacks)
+		found = table_find(&in->build->stacks.table, hash, same_stack, in, &node);
+	return found != TABLE_NONE ? found : append(in, parent, frame, hash);
 }
 
 /*
  * Most stacks have one callee, added right after them: it is found there, and only the others are
  * in the table. For roots, parent + 1 is 0, the first stack.
  */
-static inline uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame,
-				 uint32_t hash)
+static inline bool is_next(const struct incident_stack *stacks, uint32_t n, uint32_t parent,
+			   uint32_t frame)
 {
-	uint32_t next = parent + 1;
-
-	if (next < in->nstacks && in->stacks[next].parent == parent &&
-	    in->stacks[next].frame == frame)
-		return next;
-	return find_or_add(in, parent, frame, hash);
+	return parent + 1 < n && stacks[parent + 1].parent == parent &&
+	       stacks[parent + 1].frame == frame;
 }
 
 uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)
 {
 	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
 		return UINT32_MAX;
-	return add_stack(
+	if (is_next(in->stacks, in->nstacks, parent, frame))
+		return parent + 1;
+	return find_or_add(
 		in, parent, frame,
 		hash_stack(parent == STACK_NONE ? 0 : in->build->stack_hashes[parent], frame));
 }
 
-static uint32_t stack_of(const uint32_t *stacks, uint32_t node)
-{
-	return node == STACK_NONE ? STACK_NONE : stacks[node];
-}
-
 /* Hash the nodes [from, to) and prefetch what finding them will look at. */
 static void look_ahead(const struct incident *in, const struct incident_stack *nodes, uint32_t from,
-		       uint32_t to, const uint32_t *frames, const uint32_t *stacks,
-		       uint32_t *hashes)
+		       uint32_t to, const uint32_t *frames, uint32_t *hashes)
 {
-	const struct table *table = &in->build->stacks.table;
+	const struct table table = in->build->stacks.table;
+	const struct incident_stack *stacks = in->stacks;
 	uint32_t i, guess;
 
 	for (i = from; i < to; i++) {
-		hashes[i] = hash_stack(nodes[i].parent == STACK_NONE ? 0 : hashes[nodes[i].parent],
+		uint32_t parent = nodes[i].parent;
+
+		hashes[i] = hash_stack(parent == STACK_NONE ? 0 : hashes[parent],
 				       frames[nodes[i].frame]);
-		if (stacks[i] != STACK_NONE)
-			table_prefetch(table, hashes[i]);
+		table_prefetch(&table, hashes[i]);
 	}
 	for (i = from; i < to; i++) {
-		guess = table_guess(table, hashes[i]);
+		guess = table_guess(&table, hashes[i]);
 		if (guess != TABLE_NONE)
-			__builtin_prefetch(&in->stacks[guess]);
+			__builtin_prefetch(&stacks[guess]);
 	}
+}
+
+static int add_nodes(struct incident *in, const struct incident_stack *nodes, uint32_t from,
+		     uint32_t to, const uint32_t *frames, const uint32_t *hashes, uint32_t *stacks)
+{
+	const struct incident_stack *there = in->stacks;
+	uint32_t nthere = in->nstacks, i;
+
+	for (i = from; i < to; i++) {
+		uint32_t parent = nodes[i].parent, frame = frames[nodes[i].frame], at;
+
+		if (stacks[i] == STACK_NONE)
+			continue;
+		if (parent != STACK_NONE)
+			parent = stacks[parent];
+		at = parent + 1;
+		if (!is_next(there, nthere, parent, frame)) {
+			at = find_or_add(in, parent, frame, hashes[i]);
+			if (at == UINT32_MAX)
+				return ERR_MEMORY;
+			there = in->stacks;
+			nthere = in->nstacks;
+		}
+		stacks[i] = at;
+	}
+	return 0;
 }
 
 int incident_add_tree(struct incident *in, const struct incident_stack *nodes, uint32_t n,
 		      const uint32_t *frames, uint32_t *stacks)
 {
-	uint32_t *hashes = malloc(((size_t)n + 1) * sizeof(*hashes)), i, to = 0;
+	uint32_t *hashes = malloc(((size_t)n + 1) * sizeof(*hashes)), from, to;
 	int rc = hashes ? 0 : ERR_MEMORY;
 
-	for (i = 0; !rc && i < n; i++) {
-		if (i == to) {
-			to = n - i < AHEAD ? n : i + AHEAD;
-			look_ahead(in, nodes, i, to, frames, stacks, hashes);
-		}
-		if (stacks[i] == STACK_NONE)
-			continue;
-		stacks[i] = add_stack(in, stack_of(stacks, nodes[i].parent), frames[nodes[i].frame],
-				      hashes[i]);
-		if (stacks[i] == UINT32_MAX)
-			rc = ERR_MEMORY;
+	for (from = 0; !rc && from < n; from = to) {
+		to = n - from < AHEAD ? n : from + AHEAD;
+		look_ahead(in, nodes, from, to, frames, hashes);
+		rc = add_nodes(in, nodes, from, to, frames, hashes, stacks);
 	}
 	free(hashes);
 	return rc;

@@ -1,9 +1,10 @@
 /*
  * Two steps, because threads of a pool have the same stacks. First the stacks are merged by their
  * texts, whoever took them: that is a shape, and costs each stack of the incident one look-up. Then
- * the samples' shapes are placed below their threads, one thread after the other: an array holds
- * each shape's latest node. Nodes are numbered as they come, so that node is below the thread at
- * hand when its number is one of the thread's: nothing is searched or cleared.
+ * the shapes are placed below the threads that have samples of them, one thread after the other: an
+ * array holds each shape's latest node. Nodes are numbered as they come, so that node is below the
+ * thread at hand when its number is one of the thread's: nothing is searched or cleared. Samples of
+ * one thread and stack are a pair, which is placed once.
  */
 #include "model/stack_tree.h"
 
@@ -16,9 +17,6 @@
 #include <string.h>
 
 enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
-
-#define AHEAD 24u                            /* samples: a thread's are far apart in memory */
-_Static_assert(LISTS_NONE == STACK_TREE_NONE, "a sample that is not in the tree is in no list");
 
 struct node_list {
 	struct stack_tree_node *nodes;
@@ -39,7 +37,9 @@ struct building {
 	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * MARKS + mark */
-	struct lists samples;                /* with a stack, of each root */
+	struct node_list pairs;              /* caller: a root; text: a stack, in->nstacks = none */
+	uint32_t *latest;                    /* the latest pair of each stack */
+	struct lists of_root;                /* the pairs of each root */
 	uint32_t *placed;                  /* node of each shape below the root at hand, or older */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
@@ -145,6 +145,14 @@ static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t te
 	return found;
 }
 
+/* The same where each caller is a node of the list: the newest one has no callee to be found. */
+static uint32_t add_callee(struct node_list *list, uint32_t caller, uint32_t text)
+{
+	if (list->n && caller + 1 == list->n && text != STACK_TREE_NONE)
+		return add_node(list, caller, text);
+	return find_or_add(list, caller, text);
+}
+
 static bool is_wanted(const struct building *b, const struct incident_sample *s)
 {
 	return b->streams >> s->stream & 1;
@@ -172,9 +180,9 @@ static int add_shapes(struct building *b)
 
 		if (shapes[i] == STACK_TREE_NONE)
 			continue;
-		shapes[i] = find_or_add(&b->shapes,
-					parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
-					frame_text(b, stacks[i].frame));
+		shapes[i] = add_callee(&b->shapes,
+				       parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
+				       frame_text(b, stacks[i].frame));
 		if (shapes[i] == STACK_TREE_NONE)
 			return ERR_MEMORY;
 	}
@@ -298,72 +306,79 @@ static uint32_t top_of(struct building *b, const struct incident_sample *s)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/*
- * of_sample: the root, processes, threads and marks; and the shapes of the stacks that samples end
- * in.
- */
-static int add_tops(struct building *b)
+/* The pair of a root and a stack, whose shape is made. */
+static uint32_t find_pair(struct building *b, uint32_t root, uint32_t stack)
+{
+	if (stack < b->in->nstacks && leaf_shape(b, stack) == STACK_TREE_NONE)
+		return STACK_TREE_NONE;
+	return b->latest[stack] = find_or_add(&b->pairs, root, stack);
+}
+
+/* of_sample: the pairs; the root, processes, threads and marks are in the tree then. */
+static int add_pairs(struct building *b)
 {
 	struct stack_tree *t = b->t;
-	uint32_t i;
+	uint32_t i, root, stack, pair;
 
 	for (i = 0; i < b->in->nsamples; i++) {
 		const struct incident_sample *s = &b->in->samples[i];
 
 		if (!is_wanted(b, s))
 			continue;
-		t->of_sample[i] = top_of(b, s);
-		if (t->of_sample[i] == STACK_TREE_NONE ||
-		    (s->stack != STACK_NONE && b->style->frame &&
-		     leaf_shape(b, s->stack) == STACK_TREE_NONE))
+		root = top_of(b, s);
+		if (root == STACK_TREE_NONE)
 			return ERR_MEMORY;
+		stack = s->stack == STACK_NONE || !b->style->frame ? b->in->nstacks : s->stack;
+		pair = b->latest[stack];
+		if (pair == STACK_TREE_NONE || b->pairs.nodes[pair].caller != root)
+			pair = find_pair(b, root, stack);
+		if (pair == STACK_TREE_NONE)
+			return ERR_MEMORY;
+		t->of_sample[i] = pair;
 		t->nsamples++;
+	}
+	table_free(&b->pairs.table);
+	return 0;
+}
+
+/* For lists_make(). */
+static uint32_t root_of(const void *ctx, uint32_t pair)
+{
+	return ((const struct building *)ctx)->pairs.nodes[pair].caller;
+}
+
+/* text of each pair: its node. */
+static int place_pairs(struct building *b)
+{
+	uint32_t ntops = b->nodes.n, root, base, pair;
+	struct list list;
+
+	b->placed = array_of_none(b->shapes.n);
+	if (!b->placed || lists_make(&b->of_root, ntops, b->pairs.n, root_of, b))
+		return ERR_MEMORY;
+	for (root = 0; root < ntops; root++) {
+		base = b->nodes.n;
+		for (list = lists_get(&b->of_root, root); list_next(&list, &pair);) {
+			uint32_t *at = &b->pairs.nodes[pair].text;
+
+			*at = place(b, root, base, *at == b->in->nstacks ? STACK_TREE_NONE
+									 : leaf_shape(b, *at));
+			if (*at == STACK_TREE_NONE)
+				return ERR_MEMORY;
+		}
 	}
 	return 0;
 }
 
-/* For lists_make(): the root of a sample with a stack. */
-static uint32_t root_of(const void *ctx, uint32_t sample)
-{
-	const struct building *b = ctx;
-
-	return b->in->samples[sample].stack == STACK_NONE ? LISTS_NONE : b->t->of_sample[sample];
-}
-
-/* Of a list that is ahead of what is placed. */
-static void prefetch_next(const struct building *b, struct list *ahead)
-{
-	uint32_t sample;
-
-	if (!list_next(ahead, &sample))
-		return;
-	__builtin_prefetch(&b->in->samples[sample].stack);
-	__builtin_prefetch(&b->t->of_sample[sample], 1);
-}
-
 static int place_samples(struct building *b)
 {
-	uint32_t ntops = b->nodes.n, root, base, sample, node, i;
-	struct list list, ahead;
+	uint32_t *of_sample = b->t->of_sample, i;
 
-	if (!b->style->frame)
-		return 0;
-	b->placed = array_of_none(b->shapes.n);
-	if (!b->placed || lists_make(&b->samples, ntops, b->in->nsamples, root_of, b))
+	if (add_pairs(b) || place_pairs(b))
 		return ERR_MEMORY;
-	for (root = 0; root < ntops; root++) {
-		base = b->nodes.n;
-		list = ahead = lists_get(&b->samples, root);
-		for (i = 0; i < AHEAD; i++)
-			prefetch_next(b, &ahead);
-		while (list_next(&list, &sample)) {
-			prefetch_next(b, &ahead);
-			node = place(b, root, base, leaf_shape(b, b->in->samples[sample].stack));
-			if (node == STACK_TREE_NONE)
-				return ERR_MEMORY;
-			b->t->of_sample[sample] = node;
-		}
-	}
+	for (i = 0; i < b->in->nsamples; i++)
+		if (of_sample[i] != STACK_TREE_NONE)
+			of_sample[i] = b->pairs.nodes[of_sample[i]].text;
 	return 0;
 }
 
@@ -380,8 +395,9 @@ static int build(struct building *b)
 	b->leaf_shapes = array_of_none(b->style->leaf ? in->nstacks : 0);
 	b->roots = array_of_none(ngroups);
 	b->leaf_roots = array_of_none(ngroups);
+	b->latest = array_of_none((size_t)in->nstacks + 1);
 	if (!b->t->of_sample || !b->twins || !b->frame_texts || !b->stack_shapes ||
-	    !b->leaf_shapes || !b->roots || !b->leaf_roots)
+	    !b->leaf_shapes || !b->roots || !b->leaf_roots || !b->latest)
 		return ERR_MEMORY;
 	if (b->style->root) {
 		buf_puts(&b->scratch, b->style->root);
@@ -389,8 +405,6 @@ static int build(struct building *b)
 			return ERR_MEMORY;
 	}
 	rc = add_shapes(b);
-	if (!rc)
-		rc = add_tops(b);
 	return rc ? rc : place_samples(b);
 }
 
@@ -405,7 +419,10 @@ static void free_building(struct building *b)
 	free(b->leaf_shapes);
 	free(b->roots);
 	free(b->leaf_roots);
-	lists_free(&b->samples);
+	free(b->latest);
+	table_free(&b->pairs.table);
+	free(b->pairs.nodes);
+	lists_free(&b->of_root);
 	free(b->placed);
 	free(b->path);
 	buf_free(&b->scratch);
