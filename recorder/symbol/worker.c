@@ -151,7 +151,8 @@ static void worker_main(void *ctx)
 		some = request_next(s, &turn, &r);
 		if (!some && !cache_has_idle_work(w->cache)) {
 			s->waiting++;
-			os_cond_wait(s->work, s->lock, REST_EVERY_NS);
+			os_cond_wait(s->work, s->lock,
+				     s->use.files_open ? REST_EVERY_NS : UINT64_MAX);
 			s->waiting--;
 		}
 		os_mutex_unlock(s->lock);

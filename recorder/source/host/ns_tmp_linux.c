@@ -18,6 +18,7 @@
 #define FIRST_NS (NS_PER_SEC / 5)            /* the sources start first */
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
+#define CALM_SCANS 5u                       /* one look in so many, while nothing starts */
 #define REST_PER_CPU_TIME 5000u             /* rests this many times its CPU time; see the header */
 #define SEEN_MAX 65536u                      /* processes beyond this are examined at every scan */
 #define SCANS_SKIPPED_MAX 16u                /* the most scans between two looks at a process */
@@ -80,6 +81,8 @@ struct work {
 	uint32_t ntold;
 	uint64_t own_mounts, own_pids;
 	uint64_t mean_ns;                    /* mean CPU time of the last scans */
+	uint64_t last_started;               /* see last_started() */
+	uint32_t calm;                       /* looks since that changed */
 };
 
 struct ns_tmp {
@@ -449,6 +452,30 @@ static bool begin_group(struct work *w, uint32_t group)
 	return wanted;
 }
 
+/* The number of the task that was started last: proc(5), loadavg. 0 = not known */
+static uint64_t last_started(void)
+{
+	struct buf text = {0};
+	const char *at = NULL;
+	uint64_t number;
+
+	if (os_load("/proc/loadavg", 256, &text, NULL) == 0)
+		at = strrchr(buf_text(&text), ' ');
+	number = at ? strtoull(at + 1, NULL, 10) : 0;
+	buf_free(&text);
+	return number;
+}
+
+/* While no process starts, and none of what runs is elsewhere, a scan finds nothing new. */
+static bool is_due(struct work *w)
+{
+	uint64_t last = last_started();
+
+	w->calm = last == w->last_started ? w->calm + 1 : 0;
+	w->last_started = last;
+	return !last || w->ngroups || w->calm < 2 || w->calm % CALM_SCANS == 0;
+}
+
 /* returns  how long to rest */
 static uint64_t scan(struct work *w)
 {
@@ -482,7 +509,7 @@ static void work_free(struct work *w)
 static void ns_tmp_main(void *ctx)
 {
 	struct work *w = ctx;
-	uint64_t rest_ns;
+	uint64_t rest_ns = SCAN_NS;
 	bool orphan;
 
 	/* not the priority of a source, whose thread may have started this one */
@@ -494,7 +521,7 @@ static void ns_tmp_main(void *ctx)
 		os_cond_wait(w->wake, w->lock, FIRST_NS);
 	while (!w->stopping) {
 		os_mutex_unlock(w->lock);
-		rest_ns = scan(w);
+		rest_ns = is_due(w) ? scan(w) : rest_ns;
 		os_mutex_lock(w->lock);
 		w->at_since_ns = 0;
 		if (!w->stopping)

@@ -25,7 +25,8 @@
 #define WORD (-32)                           /* of a stack: where it is, */
 #define BASE (-40)                           /* and where the window begins */
 #define KNOWN_MAX 8192u                      /* stacks; one takes the place of another */
-#define REPEATS 64                           /* one in so many has its stack taken all the same */
+#define REPEATS 64                           /* one in so many has its stack taken all the same, */
+#define TAKE_NS (10 * (int32_t)NS_PER_MS)    /* but not sooner after the last one of that stack */
 #define STATES 0xff                          /* of a task; without TASK_REPORT_MAX */
 
 /* At the start of the first page, where perf has nothing that the reader needs. */
@@ -266,12 +267,13 @@ static void compare_kernel(struct bpf_code *c, struct label *differs)
 /*
  * Is the thread's stack the one that is known? Where it returns to tells: equal registers and equal
  * return addresses at equal places are the same calls, and in the kernel the first ones are looked
- * at. For those above them, within the same system call, one in REPEATS is taken.
+ * at. For those above them, within the same system call, one in REPEATS is taken: that costs some
+ * ten times as much, so of one stack at most a hundred a second.
  */
 static void recognize(struct bpf_code *c, const struct switches *s,
 		      const struct trace_field *state, struct label *differs)
 {
-	struct label same = {.n = 0};
+	struct label same = {.n = 0}, often = {.n = 0};
 	int16_t i;
 
 	load_field(c, BPF_REG_1, state);
@@ -317,7 +319,15 @@ static void recognize(struct bpf_code *c, const struct switches *s,
 	alu(c, BPF_ADD, BPF_REG_1, 1);
 	store(c, BPF_REG_9, KNOWN(repeats), BPF_REG_1);
 	alu(c, BPF_AND, BPF_REG_1, REPEATS - 1);
-	jump(c, differs, BPF_JEQ | BPF_K, BPF_REG_1, 0, 0);
+	jump(c, &often, BPF_JNE | BPF_K, BPF_REG_1, 0, 0);
+	call(c, BPF_FUNC_ktime_get_ns);
+	move(c, BPF_REG_1, BPF_REG_0);
+	load(c, BPF_REG_2, BPF_REG_9, KNOWN(taken_ns));
+	emit(c, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	jump(c, &often, BPF_JLT | BPF_K, BPF_REG_1, 0, TAKE_NS);
+	store(c, BPF_REG_9, KNOWN(taken_ns), BPF_REG_0);
+	jump(c, differs, BPF_JA, 0, 0, 0);
+	here(c, &often);
 	set_wide(c, BPF_REG_1, 0, 1ULL << 63);
 	store(c, BPF_REG_10, BASE, BPF_REG_1);   /* no address is in that window */
 	for (i = 0; i < (int16_t)SWITCH_WORDS_MAX; i++) {

@@ -51,7 +51,7 @@ struct switch_stack {
 	uint64_t state;                      /* switches_state() */
 	uint64_t tid;                        /* switches_tell()'s */
 	uint64_t number;                     /* not 0; 32 bits */
-	uint64_t repeats;                    /* the program's */
+	uint64_t repeats, taken_ns;          /* the program's */
 	struct {
 		uint64_t distance, value;    /* where a frame returns to; value 0 = no more */
 	} kernel[SWITCH_KERNEL_MAX];         /* the latest calls */
