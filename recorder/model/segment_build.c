@@ -171,18 +171,23 @@ static uint32_t local_frame(struct segment_builder *b, uint32_t number)
  * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
  * which it mostly follows.
  */
-static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before)
+static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before, bool stays)
 {
 	uint32_t *next = &b->next_name[before % SEGMENT_MAX_NAMES], local;
 
 	if (!name || !name[0])
 		return 0;
-	if (*next < b->names.n && strcmp(text_table_get(&b->names, *next), name) == 0)
+	if (*next < b->names.n && b->stayed[*next] == name && stays)
 		return *next + 1;
-	local = text_table_add(&b->names, name, strlen(name));
+	if (*next < b->names.n && strcmp(text_table_get(&b->names, *next), name) == 0)
+		local = *next;
+	else
+		local = text_table_add(&b->names, name, strlen(name));
 	if (local == TABLE_NONE)
 		return UINT32_MAX;
 	*next = local;
+	if (local < SEGMENT_MAX_NAMES)
+		b->stayed[local] = stays ? name : NULL;
 	return local + 1;
 }
 
@@ -341,20 +346,15 @@ static uint32_t equal_depth(const struct last_stack *last, const struct frame_re
 	return depth;
 }
 
-uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
-			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+static uint32_t find_stack(struct segment_builder *b, const struct event *e, struct quota_use *use,
+			   void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
 	struct last_stack *last =
 		&b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, n = e->nstack_frames, at;
 
-	if (!use && limit->processes)
-		return known_stack(b, leaf_first, n, node);
-	use = use ? use : &none;
-	use->stacks++;
 	last->n = equal_depth(last, leaf_first, n);
 	at = STACK_MAX_FRAMES - last->n;
 	node = last->n ? last->nodes[at] : STACK_NONE;
@@ -371,6 +371,26 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			last->n++;
 		}
 	}
+	return node;
+}
+
+uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
+	struct known_stack *known = &b->known[e->stack_id % SEGMENT_KNOWN_STACKS];
+	uint32_t node;
+
+	if (!use && b->quota.limit.processes)
+		return known_stack(b, e->stack_frames, e->nstack_frames, STACK_NONE);
+	use = use ? use : &none;
+	use->stacks++;
+	if (e->stack_id && known->id == e->stack_id)
+		return known->node;
+	node = find_stack(b, e, use, fresh, ctx);
+	/* That of a flood may be cut. */
+	if (e->stack_id && node != STACK_NONE && !use->flooded)
+		*known = (struct known_stack){e->stack_id, node};
 	return node;
 }
 
@@ -428,6 +448,7 @@ void segment_builder_reset(struct segment_builder *b)
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
 	memset(b->steps, 0, sizeof(b->steps));
+	memset(b->known, 0, sizeof(b->known));
 	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
@@ -569,8 +590,8 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 {
 	uint32_t nfields = e->nfields < EVENT_MAX_FIELDS ? e->nfields : EVENT_MAX_FIELDS;
 	uint32_t field_names[EVENT_MAX_FIELDS];
-	uint32_t provider = local_name(b, e->provider, 0);
-	uint32_t name = local_name(b, e->name, provider), field_name = name;
+	uint32_t provider = local_name(b, e->provider, 0, e->names_stay);
+	uint32_t name = local_name(b, e->name, provider, e->names_stay), field_name = name;
 	struct column *c = b->columns;
 	size_t before = c[COLUMN_EVENT_FIELDS].bytes.len;
 	uint32_t i;
@@ -579,7 +600,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 		return ERR_MEMORY;
 	for (i = 0; i < nfields; i++) {
 		field_name = local_name(b, e->fields[i].name[0] ? e->fields[i].name : "?",
-					field_name);
+					field_name, e->names_stay);
 		if (field_name == UINT32_MAX)
 			return ERR_MEMORY;
 		field_names[i] = field_name;

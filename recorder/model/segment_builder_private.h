@@ -40,6 +40,12 @@ struct known_step {
 	struct frame_ref ref;                /* no object: empty */
 };
 
+/* The node of a stack with an id; 0 = none. Empty after sealing. */
+struct known_stack {
+	uint64_t id;
+	uint32_t node;
+};
+
 /* ---- segment_quota.c ------------------------------------------------------------------------- */
 
 /*
@@ -113,6 +119,7 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
  */
 #define SEGMENT_LAST_STACKS 16u
 #define SEGMENT_STEPS_BITS 11                /* 80 KB */
+#define SEGMENT_KNOWN_STACKS 256u
 #define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
 struct segment_builder {
@@ -136,8 +143,10 @@ struct segment_builder {
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 	struct known_step steps[1u << SEGMENT_STEPS_BITS];
+	struct known_stack known[SEGMENT_KNOWN_STACKS];
 
 	struct text_table names;
+	const char *stayed[SEGMENT_MAX_NAMES];  /* where a name stays (event.names_stay), or NULL */
 	uint32_t next_name[SEGMENT_MAX_NAMES];  /* what followed a name in the last event with it */
 	size_t columns_most;                /* the columns have no more bytes than these */
 

@@ -60,6 +60,9 @@ struct known_stack {
 	struct dotnet_program *program;      /* NULL = none */
 	uint64_t since_ns;
 	uint32_t nlearned, pointer_bytes, nbytes, nframes;
+	/* event.stack_id of the frames, and of the same below one and two leaves of these names */
+	uint64_t id, leaf_ids[2];
+	uint32_t leaves[2];
 	uint8_t bytes[NETTRACE_STACK_MAX_BYTES];
 	/* From [2] on the frames, before them the leaves of an event's samples. */
 	struct frame_ref frames[2 + DOTNET_FRAMES_MAX];
@@ -156,6 +159,8 @@ static void find_frames(struct known_stack *to, uint64_t time_ns)
 		to->since_ns = since_ns > to->since_ns ? since_ns : to->since_ns;
 	}
 	os_mutex_unlock(p->all->lock);
+	to->id = frames_stack_id(p->all->frames);
+	to->leaves[0] = to->leaves[1] = 0;
 }
 
 /* Stacks that differ may have the same place: then they take turns in it. */
@@ -170,8 +175,8 @@ static struct known_stack *place_of(struct dotnet_stacks *s, const uint8_t *stac
 }
 
 /* The frames of an event, leaf first; their objects live as long as the program. */
-static void put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
-		       uint32_t pointer_bytes, struct event *e)
+static struct known_stack *put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
+				      uint32_t pointer_bytes, struct event *e)
 {
 	uint32_t nbytes = raw->stack_bytes < NETTRACE_STACK_MAX_BYTES ? raw->stack_bytes
 								      : NETTRACE_STACK_MAX_BYTES;
@@ -189,6 +194,8 @@ static void put_frames(struct dotnet_program *p, const struct nettrace_event *ra
 	}
 	e->stack_frames = known->frames + 2;
 	e->nstack_frames = known->nframes;
+	e->stack_id = known->id;
+	return known;
 }
 
 static size_t add_text(char *text, size_t at, size_t size, const char *more)
@@ -204,9 +211,11 @@ static size_t add_text(char *text, size_t at, size_t size, const char *more)
  * Put a frame that is no code before those of an event, which put_frames() gave it: what happened,
  * and to what type of object (NULL = to none). Without room for its name it is left out.
  */
-static void put_leaf(struct dotnet_program *p, const char *what, const char *type, struct event *e)
+static void put_leaf(struct dotnet_program *p, struct known_stack *stack, const char *what,
+		     const char *type, struct event *e)
 {
-	struct frame_ref *first = (struct frame_ref *)(uintptr_t)e->stack_frames;
+	const uint32_t depth = e->nstack_frames - stack->nframes;
+	struct frame_ref *first = stack->frames + 1 - depth;
 	struct known_leaf *known;
 	char text[LEAF_BYTES];
 	size_t n = add_text(text, 0, sizeof(text), "event!");
@@ -225,11 +234,18 @@ static void put_leaf(struct dotnet_program *p, const char *what, const char *typ
 	}
 	if (!known->number)
 		return;
-	*--first = (struct frame_ref){
+	*first = (struct frame_ref){
 		.object = p->object, .flags = FRAME_JIT,
 		.offset = managed_offset(known->number, MANAGED_STUB, -1)};
 	e->stack_frames = first;
 	e->nstack_frames++;
+	if (stack->leaves[depth] != known->number) {
+		stack->leaves[depth] = known->number;
+		stack->leaf_ids[depth] = frames_stack_id(p->all->frames);
+		if (!depth)
+			stack->leaves[1] = 0;
+	}
+	e->stack_id = stack->leaf_ids[depth];
 }
 
 void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns)
@@ -369,8 +385,10 @@ void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e)
 		if (!settle_frame(p, &e->stack_frames[i], e->time_ns, &s->settled[i]))
 			s->settled[i] = e->stack_frames[i];
 	os_mutex_unlock(s->lock);
-	if (p)
+	if (p) {
 		e->stack_frames = s->settled;
+		e->stack_id = 0;
+	}
 }
 
 /* The address of a precompiled frame that was seen in a sample of the program; 0 = it was not. */
@@ -496,13 +514,13 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
-static void put_samples(struct dotnet_program *p, struct gc_objects *objects, struct event *e,
-			dotnet_put *put, void *ctx)
+static void put_samples(struct dotnet_program *p, struct known_stack *stack,
+			struct gc_objects *objects, struct event *e, dotnet_put *put, void *ctx)
 {
 	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
 
 	type = type ? type : event_field(e, "TypeName");
-	put_leaf(p, e->name ? e->name : "?",
+	put_leaf(p, stack, e->name ? e->name : "?",
 		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
 	put_sample(e, STREAM_EVENT, 1, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
@@ -513,7 +531,7 @@ static void put_samples(struct dotnet_program *p, struct gc_objects *objects, st
 		return;
 	kind = event_field(e, "AllocationKind");
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
-		put_leaf(p, GC_LARGE_OBJECT_NAME, NULL, e);
+		put_leaf(p, stack, GC_LARGE_OBJECT_NAME, NULL, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
 	gc_objects_alloc(objects, e, put, ctx);
 }
@@ -522,14 +540,16 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 			    const struct nettrace_event *raw, uint32_t pointer_bytes,
 			    struct event *e, dotnet_put *put, void *ctx)
 {
-	if (p && raw->stack)
-		put_frames(p, raw, pointer_bytes, e);
+	struct known_stack *stack =
+		p && raw->stack ? put_frames(p, raw, pointer_bytes, e) : NULL;
+
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
 	if (e->nstack_frames && objects)
-		put_samples(p, objects, e, put, ctx);
+		put_samples(p, stack, objects, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
+	e->stack_id = 0;
 }
 
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out)
