@@ -66,6 +66,7 @@ struct nettrace_meta {
 	uint64_t keywords;
 	uint8_t opcode;
 	const char *provider, *name;         /* name: "" for events of the runtime itself */
+	const char *event_name;              /* "Request/Start"; without a name "EventID(7)" */
 	const struct nettrace_field *fields; /* up to the first of an unknown type */
 	uint32_t nfields;
 };
@@ -116,5 +117,13 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 /* 0; ERR_FORMAT or ERR_LIMIT, on every later call too; ERR_MEMORY; or the result of `each`. */
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err);
+
+/*
+ * The same without a copy, where the stream has no shares: read up to NETTRACE_PORTION_BYTES into
+ * the room, and say how many. NULL = no memory.
+ */
+#define NETTRACE_PORTION_BYTES 65536u
+char *nettrace_room(struct nettrace *t);
+int nettrace_read(struct nettrace *t, size_t n, nettrace_each *each, void *ctx, struct err *err);
 
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t);
