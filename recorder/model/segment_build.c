@@ -141,9 +141,18 @@ static uint32_t list_add(struct id_list *list, uint32_t number)
 	return list->count++;
 }
 
+static uint32_t find_thread(struct segment_builder *b, const struct thread *thread)
+{
+	uint32_t *at = &b->at_thread[thread->number % SEGMENT_THREADS];
+
+	if (*at >= b->threads.count || b->threads.numbers[*at] != thread->number)
+		*at = list_find(&b->threads, thread->number);
+	return *at;
+}
+
 static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 {
-	uint32_t local = list_find(&b->threads, thread->number);
+	uint32_t local = find_thread(b, thread);
 
 	if (local != TABLE_NONE)
 		return local;
@@ -167,27 +176,40 @@ static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 	return local;
 }
 
+static uint32_t add_name(struct segment_builder *b, const char *name, uint32_t *at)
+{
+	uint32_t local;
+
+	if (*at < b->names.n && strcmp(text_table_get(&b->names, *at), name) == 0)
+		return *at;
+	local = text_table_add(&b->names, name, strlen(name));
+	if (local != TABLE_NONE)
+		*at = local;
+	return local;
+}
+
 /*
  * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
- * which it mostly follows.
+ * which it mostly follows. stays: see event.names_stay.
  */
 static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before, bool stays)
 {
-	uint32_t *next = &b->next_name[before % SEGMENT_MAX_NAMES], local;
+	uint32_t *at, local;
 
 	if (!name || !name[0])
 		return 0;
-	if (*next < b->names.n && b->stayed[*next] == name && stays)
-		return *next + 1;
-	if (*next < b->names.n && strcmp(text_table_get(&b->names, *next), name) == 0)
-		local = *next;
-	else
-		local = text_table_add(&b->names, name, strlen(name));
+	if (!stays) {
+		local = add_name(b, name, &b->next_name[before % SEGMENT_MAX_NAMES]);
+		return local == TABLE_NONE ? UINT32_MAX : local + 1;
+	}
+	at = &b->at_pointer[(uintptr_t)name / 4 % SEGMENT_POINTERS];
+	if (*at < b->names.n && b->stayed[*at % SEGMENT_MAX_NAMES] == name)
+		return *at + 1;
+	local = add_name(b, name, at);
 	if (local == TABLE_NONE)
 		return UINT32_MAX;
-	*next = local;
 	if (local < SEGMENT_MAX_NAMES)
-		b->stayed[local] = stays ? name : NULL;
+		b->stayed[local] = name;
 	return local + 1;
 }
 
@@ -415,8 +437,8 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 	struct segment_builder *b = calloc(1, sizeof(*b));
 
 	if (b)
-		b->deflater = deflater_new(false);
-	if (!b || !b->deflater) {
+		b->sealing.deflater = deflater_new(false);
+	if (!b || !b->sealing.deflater) {
 		free(b);
 		return err_memory(err, "for the open segment");
 	}
@@ -481,15 +503,11 @@ void segment_builder_free(struct segment_builder *b)
 	free(b->frame_list.numbers);
 	free(b->nodes);
 	text_table_free(&b->names);
-	buf_free(&b->head);
-	buf_free(&b->lists);
-	buf_free(&b->packed);
-	buf_free(&b->planes);
+	sealing_free(&b->sealing);
 	buf_free(&b->sample_stacks);
 	buf_free(&b->callee_first);
 	buf_free(&b->callee_items);
 	buf_free(&b->last_samples);
-	deflater_free(b->deflater);
 	table_free(&b->threads.index);
 	table_free(&b->frame_list.index);
 	table_free(&b->node_index);
@@ -553,6 +571,12 @@ static size_t fields_bytes(const struct event *e)
 	return n;
 }
 
+static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t n)
+{
+	memcpy(at, bytes, n);
+	return at + n;
+}
+
 static void put_double(struct buf *b, double v)
 {
 	uint64_t bits;
@@ -561,29 +585,40 @@ static void put_double(struct buf *b, double v)
 	buf_put_le(b, bits, 8);
 }
 
-static void put_field(struct buf *b, const struct event_field *field, uint32_t name)
+/* There is room: fields_bytes(). */
+static uint8_t *put_field(uint8_t *at, const struct event_field *field, uint32_t name)
 {
-	uint8_t type = (uint8_t)field->type;
+	uint64_t bits;
 	size_t n;
 
-	put_varint(b, name);
-	buf_put(b, &type, 1);
+	at += varint_put(at, name);
+	*at++ = (uint8_t)field->type;
 	switch (field->type) {
 	case FIELD_INT:
-		put_varint(b, zigzag(field->v.i));
-		break;
+		return at + varint_put(at, zigzag(field->v.i));
 	case FIELD_UINT:
-		put_varint(b, field->v.u);
-		break;
+		return at + varint_put(at, field->v.u);
 	case FIELD_DOUBLE:
-		put_double(b, field->v.d);
-		break;
+		memcpy(&bits, &field->v.d, sizeof(bits));
+		put_le64(at, bits);
+		return at + 8;
 	case FIELD_TEXT:
 		n = strnlen(field->v.text, EVENT_MAX_TEXT);
-		put_varint(b, n);
-		buf_put(b, field->v.text, n);
-		break;
+		at += varint_put(at, n);
+		return put_bytes(at, field->v.text, n);
 	}
+	return at;
+}
+
+static void put_fields(struct buf *b, const struct event *e, uint32_t nfields,
+		       const uint32_t *names)
+{
+	uint8_t *begin = (uint8_t *)b->data + b->len, *at = begin + varint_put(begin, nfields);
+	uint32_t i;
+
+	for (i = 0; i < nfields; i++)
+		at = put_field(at, &e->fields[i], names[i] - 1);
+	buf_advance(b, (size_t)(at - begin));
 }
 
 static int add_event(struct segment_builder *b, const struct event *e, uint32_t thread)
@@ -615,9 +650,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	column_plain(&c[COLUMN_EVENT_PROVIDER], provider);
 	column_plain(&c[COLUMN_EVENT_NAME], name);
 	put_double(&c[COLUMN_EVENT_VALUE].bytes, e->value);
-	column_plain(&c[COLUMN_EVENT_FIELDS], nfields);
-	for (i = 0; i < nfields; i++)
-		put_field(&c[COLUMN_EVENT_FIELDS].bytes, &e->fields[i], field_names[i] - 1);
+	put_fields(&c[COLUMN_EVENT_FIELDS].bytes, e, nfields, field_names);
 	quota_event_took(&b->quota, e, c[COLUMN_EVENT_FIELDS].bytes.len - before);
 	b->nevents++;
 	return 0;
@@ -665,7 +698,7 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 	struct quota_use *use;
 	struct thread *more;
 
-	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(e->kind))
+	if (find_thread(b, thread) != TABLE_NONE || quota_is_sideband(e->kind))
 		return thread;
 	use = quota_of(&b->quota, thread->process, e->time_ns);
 	if (!use)

@@ -112,6 +112,17 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 	return limit && used >= limit;
 }
 
+/* ---- segment_seal.c -------------------------------------------------------------------------- */
+
+/* What was in the builder, until it is compressed; its buffers are kept. */
+struct sealing {
+	bool begun;
+	struct segment is;                   /* all but its bytes */
+	struct buf columns[SEGMENT_COLUMNS];
+	struct buf head, lists, packed, planes;
+	struct deflater *deflater;
+};
+
 /* ---- the builder ----------------------------------------------------------------------------- */
 
 /*
@@ -120,6 +131,8 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 #define SEGMENT_LAST_STACKS 16u
 #define SEGMENT_STEPS_BITS 11                /* 80 KB */
 #define SEGMENT_KNOWN_STACKS 256u
+#define SEGMENT_POINTERS 256u
+#define SEGMENT_THREADS 64u
 #define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
 struct segment_builder {
@@ -147,6 +160,8 @@ struct segment_builder {
 
 	struct text_table names;
 	const char *stayed[SEGMENT_MAX_NAMES];  /* where a name stays (event.names_stay), or NULL */
+	/* Index of a name that stays there, and of a thread, if these are still in the lists. */
+	uint32_t at_pointer[SEGMENT_POINTERS], at_thread[SEGMENT_THREADS];
 	uint32_t next_name[SEGMENT_MAX_NAMES];  /* what followed a name in the last event with it */
 	size_t columns_most;                /* the columns have no more bytes than these */
 
@@ -154,8 +169,8 @@ struct segment_builder {
 	struct thread *more_thread;    /* for samples of processes over the quota; NULL = not yet */
 	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
-	struct deflater *deflater;          /* for sealing; kept, with its buffers */
-	struct buf head, lists, packed, planes, callee_first, callee_items, last_samples;
+	struct buf callee_first, callee_items, last_samples;         /* for sealing; kept */
+	struct sealing sealing;
 };
 
 static inline void put_varint(struct buf *b, uint64_t v)
@@ -184,6 +199,7 @@ static inline void column_end_run(struct column *c)
 	c->run_length = 0;
 }
 
+void sealing_free(struct sealing *s);
 /* Empty it after its references were passed on (segment_seal.c) or dropped. */
 void segment_builder_reset(struct segment_builder *b);
 void segment_builder_drop_refs(struct segment_builder *b);

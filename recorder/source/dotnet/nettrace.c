@@ -254,7 +254,7 @@ static int deliver_event(struct nettrace *t, const struct header *h, const uint8
 		.payload_bytes = h->payload_bytes,
 	};
 
-	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes);
+	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes, &e.stack_hash);
 	advance_sequence(t, h->capture, h->sequence, 1);
 	if (!e.meta && t->metas.nrefused) {
 		t->facts.lost++;

@@ -81,7 +81,10 @@ struct nettrace_event {
 	uint32_t payload_bytes;
 	const uint8_t *stack;                /* addresses of pointer_bytes each; NULL = none */
 	uint32_t stack_bytes;
+	uint32_t stack_hash;                 /* nettrace_stack_hash(): once for many events */
 };
+
+uint32_t nettrace_stack_hash(const uint8_t *stack, uint32_t nbytes);
 
 struct nettrace_facts {
 	bool known;                          /* the Trace object was read: utc to pointer_bytes */

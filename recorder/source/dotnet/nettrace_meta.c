@@ -34,7 +34,11 @@ static bool same_number(const void *ctx, uint32_t value, const void *key)
 
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number)
 {
-	uint32_t at = table_find(&m->by_number, hash_u64(number), same_number, m, &number);
+	uint32_t at = number - 1;
+
+	if (at < m->n && m->all[at]->number == number)       /* as the runtime counts them */
+		return m->all[at];
+	at = table_find(&m->by_number, hash_u64(number), same_number, m, &number);
 
 	return at == TABLE_NONE ? NULL : m->all[at];
 }

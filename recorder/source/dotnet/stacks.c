@@ -20,8 +20,9 @@
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
 #define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
+#define LEAF "event!"
 #define LEAVES 16u
-#define KNOWN_BITS 6                         /* 7 KB each, as far as stacks are deep */
+#define KNOWN_BITS 8                         /* 7 KB each, as far as stacks are deep */
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
@@ -72,6 +73,7 @@ struct known_stack {
 struct known_leaf {
 	const struct dotnet_program *program;        /* NULL = none */
 	uint32_t number;
+	size_t nwhat, ntype;                 /* ntype: with its blank; 0 = there is no type */
 	char text[LEAF_BYTES];
 };
 
@@ -163,24 +165,14 @@ static void find_frames(struct known_stack *to, uint64_t time_ns)
 	to->leaves[0] = to->leaves[1] = 0;
 }
 
-/* Stacks that differ may have the same place: then they take turns in it. */
-static struct known_stack *place_of(struct dotnet_stacks *s, const uint8_t *stack, uint32_t nbytes)
-{
-	uint64_t mixed = nbytes;
-	uint32_t at;
-
-	for (at = 0; at + 8 <= nbytes; at += 8)      /* factors are odd, and do not wait in turn */
-		mixed += le64(stack + at) * (0x9e3779b97f4a7c15u + 2 * at);
-	return &s->known[mixed * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
-}
-
 /* The frames of an event, leaf first; their objects live as long as the program. */
 static struct known_stack *put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
 				      uint32_t pointer_bytes, struct event *e)
 {
 	uint32_t nbytes = raw->stack_bytes < NETTRACE_STACK_MAX_BYTES ? raw->stack_bytes
 								      : NETTRACE_STACK_MAX_BYTES;
-	struct known_stack *known = place_of(p->all, raw->stack, nbytes);
+	/* Stacks that differ may have the same place: then they take turns in it. */
+	struct known_stack *known = &p->all->known[raw->stack_hash >> (32 - KNOWN_BITS)];
 
 	if (known->program != p || known->nlearned != p->code.nlearned ||
 	    e->time_ns < known->since_ns || known->pointer_bytes != pointer_bytes ||
@@ -198,40 +190,46 @@ static struct known_stack *put_frames(struct dotnet_program *p, const struct net
 	return known;
 }
 
-static size_t add_text(char *text, size_t at, size_t size, const char *more)
+static bool is_leaf(const struct known_leaf *known, const struct dotnet_program *p,
+		    const char *what, size_t nwhat, const char *type, size_t ntype)
 {
-	size_t n = strnlen(more, size - 1 - at);
+	return known->program == p && known->nwhat == nwhat && known->ntype == ntype &&
+	       memcmp(known->text + strlen(LEAF), what, nwhat) == 0 &&
+	       (!ntype ||
+		memcmp(known->text + strlen(LEAF) + nwhat + 1, type, ntype - 1) == 0);
+}
 
-	memcpy(text + at, more, n);
-	text[at + n] = '\0';
-	return at + n;
+static void name_leaf(struct known_leaf *known, struct dotnet_program *p, const char *what,
+		      size_t nwhat, const char *type, size_t ntype)
+{
+	const int n = snprintf(known->text, sizeof(known->text), LEAF "%s%s%s", what,
+			       ntype ? " " : "", ntype ? type : "");
+
+	os_mutex_lock(p->all->lock);
+	known->number = add_name(p, known->text, NULL);
+	os_mutex_unlock(p->all->lock);
+	known->nwhat = nwhat;
+	known->ntype = ntype;
+	/* One that was cut is asked for again. */
+	known->program = known->number && (size_t)n < sizeof(known->text) ? p : NULL;
 }
 
 /*
  * Put a frame that is no code before those of an event, which put_frames() gave it: what happened,
- * and to what type of object (NULL = to none). Without room for its name it is left out.
+ * and to what type of object (NULL = to none): "event!GC/AllocationTick System.String". Without
+ * room for its name it is left out.
  */
 static void put_leaf(struct dotnet_program *p, struct known_stack *stack, const char *what,
 		     const char *type, struct event *e)
 {
 	const uint32_t depth = e->nstack_frames - stack->nframes;
+	const size_t nwhat = strlen(what), ntype = type ? strlen(type) + 1 : 0;
 	struct frame_ref *first = stack->frames + 1 - depth;
-	struct known_leaf *known;
-	char text[LEAF_BYTES];
-	size_t n = add_text(text, 0, sizeof(text), "event!");
+	struct known_leaf *known = &p->all->leaves[
+		(nwhat + 3 * ntype + (unsigned char)what[nwhat / 2]) % LEAVES];
 
-	n = add_text(text, n, sizeof(text), what);
-	if (type)
-		n = add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
-	known = &p->all->leaves[(n + (unsigned char)text[n - 1] + (unsigned char)text[n / 2]) %
-				LEAVES];
-	if (known->program != p || memcmp(text, known->text, n + 1) != 0) {
-		memcpy(known->text, text, n + 1);
-		os_mutex_lock(p->all->lock);
-		known->number = add_name(p, text, NULL);
-		os_mutex_unlock(p->all->lock);
-		known->program = known->number ? p : NULL;
-	}
+	if (!is_leaf(known, p, what, nwhat, type, ntype))
+		name_leaf(known, p, what, nwhat, type, ntype);
 	if (!known->number)
 		return;
 	*first = (struct frame_ref){
