@@ -194,22 +194,18 @@ static uint32_t add_name(struct segment_builder *b, const char *name, uint32_t *
  */
 static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before, bool stays)
 {
-	uint32_t *at, local;
+	struct known_name *known = &b->stayed[(uintptr_t)name / 4 % SEGMENT_POINTERS];
+	uint32_t local;
 
+	if (stays && name && known->at == name)
+		return known->local + 1;
 	if (!name || !name[0])
 		return 0;
-	if (!stays) {
-		local = add_name(b, name, &b->next_name[before % SEGMENT_MAX_NAMES]);
-		return local == TABLE_NONE ? UINT32_MAX : local + 1;
-	}
-	at = &b->at_pointer[(uintptr_t)name / 4 % SEGMENT_POINTERS];
-	if (*at < b->names.n && b->stayed[*at % SEGMENT_MAX_NAMES] == name)
-		return *at + 1;
-	local = add_name(b, name, at);
+	local = add_name(b, name, &b->next_name[before % SEGMENT_MAX_NAMES]);
 	if (local == TABLE_NONE)
 		return UINT32_MAX;
-	if (local < SEGMENT_MAX_NAMES)
-		b->stayed[local] = name;
+	if (stays)
+		*known = (struct known_name){name, local};
 	return local + 1;
 }
 
@@ -471,6 +467,7 @@ void segment_builder_reset(struct segment_builder *b)
 		b->last[i].n = 0;
 	memset(b->steps, 0, sizeof(b->steps));
 	memset(b->known, 0, sizeof(b->known));
+	memset(b->stayed, 0, sizeof(b->stayed));
 	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
@@ -571,12 +568,6 @@ static size_t fields_bytes(const struct event *e)
 	return n;
 }
 
-static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t n)
-{
-	memcpy(at, bytes, n);
-	return at + n;
-}
-
 static void put_double(struct buf *b, double v)
 {
 	uint64_t bits;
@@ -605,7 +596,8 @@ static uint8_t *put_field(uint8_t *at, const struct event_field *field, uint32_t
 	case FIELD_TEXT:
 		n = strnlen(field->v.text, EVENT_MAX_TEXT);
 		at += varint_put(at, n);
-		return put_bytes(at, field->v.text, n);
+		memcpy(at, field->v.text, n);
+		return at + n;
 	}
 	return at;
 }

@@ -46,6 +46,12 @@ struct known_stack {
 	uint32_t node;
 };
 
+/* The index of a name that stays there (event.names_stay). Empty after sealing. */
+struct known_name {
+	const char *at;
+	uint32_t local;
+};
+
 /* ---- segment_quota.c ------------------------------------------------------------------------- */
 
 /*
@@ -159,9 +165,8 @@ struct segment_builder {
 	struct known_stack known[SEGMENT_KNOWN_STACKS];
 
 	struct text_table names;
-	const char *stayed[SEGMENT_MAX_NAMES];  /* where a name stays (event.names_stay), or NULL */
-	/* Index of a name that stays there, and of a thread, if these are still in the lists. */
-	uint32_t at_pointer[SEGMENT_POINTERS], at_thread[SEGMENT_THREADS];
+	uint32_t at_thread[SEGMENT_THREADS];    /* index of a thread, if it is still in the list */
+	struct known_name stayed[SEGMENT_POINTERS];
 	uint32_t next_name[SEGMENT_MAX_NAMES];  /* what followed a name in the last event with it */
 	size_t columns_most;                /* the columns have no more bytes than these */
 

@@ -77,6 +77,11 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 	t->stacks.share = (struct share){.uid = uid};
 }
 
+void nettrace_skip_stacks(struct nettrace *t)
+{
+	t->stacks.skipped = true;
+}
+
 static void free_pending(struct nettrace *t)
 {
 	size_t max_bytes = t->pending.max_bytes;

@@ -121,6 +121,8 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err);
 
+/* Before the first bytes: its events come without their stacks. */
+void nettrace_skip_stacks(struct nettrace *t);
 /*
  * The same without a copy, where the stream has no shares: read up to NETTRACE_PORTION_BYTES into
  * the room, and say how many. NULL = no memory.

@@ -107,8 +107,8 @@ static const uint8_t types[] = {
 /* Most fields are such. */
 static const struct { uint8_t bytes, is_signed; } integers[NETTRACE_STRING + 1] = {
 	[NETTRACE_I8] = {1, 1}, [NETTRACE_I16] = {2, 1}, [NETTRACE_I32] = {4, 1},
-	[NETTRACE_I64] = {8, 1}, [NETTRACE_U8] = {1}, [NETTRACE_U16] = {2}, [NETTRACE_U32] = {4},
-	[NETTRACE_U64] = {8},
+	[NETTRACE_I64] = {8, 1}, [NETTRACE_U8] = {1, 0}, [NETTRACE_U16] = {2, 0},
+	[NETTRACE_U32] = {4, 0}, [NETTRACE_U64] = {8, 0},
 };
 
 static struct event_field integer(const struct nettrace_field *f, const uint8_t *at)

@@ -23,6 +23,7 @@
 #define START_NS NS_PER_SEC                  /* t0 on the recorder's clock; not 0 */
 #define HOLD_NS (2 * NS_PER_SEC)
 #define THREADS 64u
+#define KINDS 64u
 #define YEARS_NS (100ULL * 365 * 86400 * NS_PER_SEC)
 
 struct nettrace_file {
@@ -34,6 +35,7 @@ struct nettrace_file {
 	struct dotnet_queue queue;
 	struct process *process;
 	struct thread *threads[THREADS];     /* by tid: those seen last */
+	const struct nettrace_meta *dull[KINDS];     /* by number: of the first reading, nothing */
 	struct dotnet_stacks *stacks;        /* NULL: nobody wants frames */
 	struct dotnet_program *program;
 	struct gc_objects objects;
@@ -76,6 +78,8 @@ static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
 	const struct nettrace_facts *f = nettrace_facts(s->stream);
 	uint64_t since = ticks > f->ticks ? ticks - f->ticks : 0, ns;
 
+	if (f->ticks_per_sec == NS_PER_SEC && since < YEARS_NS)      /* Linux */
+		return START_NS + since;
 	ns = since / f->ticks_per_sec < YEARS_NS / NS_PER_SEC
 		     ? since / f->ticks_per_sec * NS_PER_SEC
 		     : YEARS_NS;
@@ -121,15 +125,22 @@ static void name_process(struct nettrace_file *s, const struct etw_decoded *deco
 static int learn(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
+	const struct nettrace_meta **dull = &s->dull[event->meta->number % KINDS];
 
+	if (*dull == event->meta)
+		return 0;
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
-	if (s->program && dotnet_tells_code(event))
+	if (s->program && dotnet_tells_code(event)) {
 		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+		return 0;
+	}
 	s->objects.on |= gc_objects_tells(event->meta->provider, event->meta->event_id);
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
-	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
+	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0) {
+		*dull = event->meta;
 		return 0;
+	}
 	name_process(s, nettrace_decode_event(s->decode, event,
 					      nettrace_facts(s->stream)->pointer_bytes));
 	return 0;
@@ -173,7 +184,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
 	if (s->program && dotnet_tells_code(event))
-		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+		dotnet_program_learn(s->program, event, ns);
 	if (nettrace_facts(s->stream)->lost > s->lost)
 		gc_objects_lost(&s->objects, s->newest_ns);
 	s->lost = nettrace_facts(s->stream)->lost;
@@ -214,6 +225,8 @@ static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *er
 	nettrace_free(s->stream);
 	s->stream = NULL;
 	rc = nettrace_new(&s->stream, err);
+	if (!rc && each == learn)
+		nettrace_skip_stacks(s->stream);
 	while (!rc && !nettrace_facts(s->stream)->ended)
 		rc = atomic_load(&s->stopping) ? ERR_STOPPED : read_some(s, &at, each, err);
 	return rc;

@@ -58,6 +58,7 @@ struct nettrace_stacks {
 	uint8_t *bytes;
 	struct shares *shares;               /* NULL = none */
 	struct share share;
+	bool skipped;                        /* they are looked at, and not kept */
 };
 
 void nettrace_stacks_free(struct nettrace_stacks *s);

@@ -77,7 +77,7 @@ int nettrace_stacks_take(struct nettrace_stacks *s, struct nettrace_in *in)
 		if (!bytes)
 			break;
 		kept = size < NETTRACE_STACK_MAX_BYTES ? size : NETTRACE_STACK_MAX_BYTES;
-		full = full || !make_room(s, kept);
+		full = full || s->skipped || !make_room(s, kept);
 		if (full)
 			continue;
 		used = used_bytes(s);

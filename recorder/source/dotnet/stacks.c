@@ -22,7 +22,7 @@
 #define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
 #define LEAF "event!"
 #define LEAVES 16u
-#define KNOWN_BITS 8                         /* 7 KB each, as far as stacks are deep */
+#define KNOWN_BITS 7                         /* 7 KB each, as far as stacks are deep */
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
@@ -60,7 +60,7 @@ struct named {
 struct known_stack {
 	struct dotnet_program *program;      /* NULL = none */
 	uint64_t since_ns;
-	uint32_t nlearned, pointer_bytes, nbytes, nframes;
+	uint32_t nlearned, pointer_bytes, nbytes, nframes, turn;
 	/* event.stack_id of the frames, and of the same below one and two leaves of these names */
 	uint64_t id, leaf_ids[2];
 	uint32_t leaves[2];
@@ -165,18 +165,32 @@ static void find_frames(struct known_stack *to, uint64_t time_ns)
 	to->leaves[0] = to->leaves[1] = 0;
 }
 
+static bool is_stack(const struct known_stack *known, const struct dotnet_program *p,
+		     const struct nettrace_event *raw, uint32_t nbytes)
+{
+	return known->program == p && known->nbytes == nbytes &&
+	       memcmp(known->bytes, raw->stack, nbytes) == 0;
+}
+
 /* The frames of an event, leaf first; their objects live as long as the program. */
 static struct known_stack *put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
 				      uint32_t pointer_bytes, struct event *e)
 {
 	uint32_t nbytes = raw->stack_bytes < NETTRACE_STACK_MAX_BYTES ? raw->stack_bytes
 								      : NETTRACE_STACK_MAX_BYTES;
-	/* Stacks that differ may have the same place: then they take turns in it. */
-	struct known_stack *known = &p->all->known[raw->stack_hash >> (32 - KNOWN_BITS)];
+	uint32_t place = raw->stack_hash >> (32 - KNOWN_BITS);
+	struct known_stack *known = &p->all->known[place];
+	bool same = is_stack(known, p, raw, nbytes);
 
-	if (known->program != p || known->nlearned != p->code.nlearned ||
-	    e->time_ns < known->since_ns || known->pointer_bytes != pointer_bytes ||
-	    known->nbytes != nbytes || memcmp(known->bytes, raw->stack, nbytes) != 0) {
+	/* Stacks that differ may have the same two places: then more than two take turns. */
+	if (!same) {
+		known = &p->all->known[place ^ 1];
+		same = is_stack(known, p, raw, nbytes);
+		if (!same && p->all->known[place].turn++ % 2)
+			known = &p->all->known[place];
+	}
+	if (!same || known->nlearned != p->code.nlearned || e->time_ns < known->since_ns ||
+	    known->pointer_bytes != pointer_bytes) {
 		known->program = p;
 		known->nlearned = p->code.nlearned;
 		known->pointer_bytes = pointer_bytes;

@@ -541,6 +541,49 @@ TEST(queue_of_a_writer_faster_than_its_reader_tears_nothing)
 	queue_free(pair.q);
 }
 
+/* From 1 to 256, two for each place: some come again at once, some displace others. */
+static uint64_t id_of(uint64_t n)
+{
+	return 1 + (n % 3 ? n % 8 : n % 256);
+}
+
+static void write_stacks(void *ctx)
+{
+	struct frame_ref frames[2] = {{NULL, 0, 0}};
+	struct event e = {.kind = EVENT_SAMPLE, .stack_frames = frames, .nstack_frames = 2};
+	uint64_t n;
+
+	for (n = 1; n <= ENOUGH; n++) {
+		e.time_ns = n;
+		e.stack_id = frames[0].offset = frames[1].offset = id_of(n);
+		while (!queue_offer(ctx, &e))
+			os_sleep_ns(1000);
+	}
+	queue_finish(ctx);
+}
+
+TEST(a_reader_sees_the_frames_of_each_stack_that_comes_again)
+{
+	struct queue *q = queue_new(8192);
+	struct os_thread *writer;
+	const struct event *e;
+	uint64_t n = 0;
+
+	assert_int_equal(os_thread_start("writer", write_stacks, q, &writer, NULL), 0);
+	while (n < ENOUGH) {
+		e = queue_peek(q);
+		if (!e)
+			continue;
+		assert_int_equal(e->time_ns, ++n);
+		assert_int_equal(e->stack_id, id_of(n));
+		assert_int_equal(e->stack_frames[0].offset, id_of(n));
+		assert_int_equal(e->stack_frames[1].offset, id_of(n));
+		queue_pop(q);
+	}
+	os_thread_join(writer);
+	queue_free(q);
+}
+
 /* What was put before a watermark is seen by whoever sees the watermark. */
 static bool marked_events_are_there(struct queue *q)
 {
@@ -655,6 +698,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queue_gives_events_in_order),
 		cmocka_unit_test(queue_copies_frames_fields_and_texts),
+		cmocka_unit_test(queue_copies_the_frames_of_a_stack_with_an_id_once),
+		cmocka_unit_test(queue_copies_a_stack_again_that_another_one_displaced),
+		cmocka_unit_test(queue_copies_the_frames_of_a_stack_that_it_refused),
+		cmocka_unit_test(queue_copies_a_stack_that_is_too_deep_to_be_kept_each_time),
+		cmocka_unit_test(queue_does_not_copy_names_that_stay),
 		cmocka_unit_test(queue_keeps_absent_texts_and_fields_get_empty_ones),
 		cmocka_unit_test(queue_cuts_long_texts),
 		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
@@ -672,6 +720,7 @@ int main(void)
 		cmocka_unit_test(the_first_watermark_wakes_who_takes),
 		cmocka_unit_test(nothing_older_follows_what_a_rest_released),
 		cmocka_unit_test(queue_of_a_writer_faster_than_its_reader_tears_nothing),
+		cmocka_unit_test(a_reader_sees_the_frames_of_each_stack_that_comes_again),
 		cmocka_unit_test(queue_events_are_there_before_their_watermark),
 		cmocka_unit_test(queue_without_memory_is_none_and_putting_takes_none),
 	};
