@@ -204,7 +204,7 @@ struct event {
 	double value;
 	const struct frame_ref *stack_frames;  /* leaf first; from the source to the merge thread */
 	uint32_t nstack_frames;
-	uint64_t stack_id;               /* frames_stack_id(): the same again, the same frames; or 0 */
+	uint64_t stack_id;               /* frames_stack_id(): the same has the same frames; or 0 */
 	const struct event_field *fields;
 	uint32_t nfields;
 	uint32_t stack;                    /* a node of the open segment; set by the merge thread */

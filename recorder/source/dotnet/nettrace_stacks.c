@@ -41,6 +41,7 @@ static size_t used_bytes(const struct nettrace_stacks *s)
 /* Make room for one more stack; false = a ceiling, a share or the memory is exhausted. */
 static bool make_room(struct nettrace_stacks *s, uint32_t nbytes)
 {
+	const size_t each = sizeof(*s->all);
 	size_t need = used_bytes(s) + nbytes, room = s->bytes_room ? s->bytes_room : 4096;
 	uint8_t *bytes;
 
@@ -49,7 +50,7 @@ static bool make_room(struct nettrace_stacks *s, uint32_t nbytes)
 	while (room < need)
 		room *= 2;
 	if (room > s->bytes_room) {
-		if (s->shares && !shares_hold(s->shares, &s->share, room + s->room * sizeof(*s->all)))
+		if (s->shares && !shares_hold(s->shares, &s->share, room + s->room * each))
 			return false;
 		bytes = realloc(s->bytes, room);
 		if (!bytes)
