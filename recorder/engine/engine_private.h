@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/ahead.h"
 #include "base/os.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
@@ -190,9 +191,21 @@ struct evicted_samples {                     /* a circle */
 	uint64_t forgotten, forgotten_ns;    /* samples that no longer fit; the first one's time */
 };
 
+/* A file's full segments are compressed by a thread of their own while the next one fills. */
+struct sealer {
+	struct ahead_job job;
+	struct ahead ahead;                  /* {0}: they are compressed at once */
+	struct engine *engine;
+	bool busy;                           /* what follows is the job's: engine_sealed() */
+	int rc;
+	struct segment *sealed;
+	struct err err;
+};
+
 struct merge {
 	/* what is recorded */
 	struct segment_builder *builder;     /* the open segment */
+	struct sealer sealer;
 	uint64_t period_ns;                  /* of CPU samples now */
 	struct queue *own;                   /* events about the recorder itself; see own.c */
 	struct evicted_samples evicted;
@@ -432,6 +445,10 @@ void merge_main(void *engine);
 bool engine_keep(struct engine *e, struct event *event);
 /* Seal the open segment: it goes to the ring, and to the incidents that wait for it. */
 void engine_seal(struct engine *e);
+/* What is being compressed goes to the ring and the windows now. */
+void engine_sealed(struct engine *e);
+void engine_begin_sealer(struct engine *e);
+void engine_end_sealer(struct engine *e);
 /* The same, if it holds enough to be worth its memory. */
 void engine_seal_past(struct engine *e);
 /* The same where a process moves to another control group, once a second at most. */

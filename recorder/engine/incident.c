@@ -172,6 +172,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 			 f->reason, e->policy->most_incidents, e->policy->full);
 		return false;
 	}
+	engine_sealed(e);                    /* of its past, what is not in the ring yet */
 	clock_look(e);                       /* a step just before is told in this incident, too */
 	p = pending_new(e, f);
 	if (!p) {

@@ -83,7 +83,9 @@ static void release_ticks(struct engine *e, uint64_t until_ns)
 		}
 		rules_feed(e, &event);
 		keep_own_events(e);
-		engine_windows(e, m->now_ns, NULL);
+		/* Only what a rule saw may go on beyond its end. */
+		if (e->cfg->ntriggers || m->now_ns > m->next_end_ns)
+			engine_windows(e, m->now_ns, NULL);
 		past_tick(e);
 		if (is_time_over(e)) {
 			engine_stop(e, STOP_TIME, NULL);
@@ -472,6 +474,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 {
 	struct window_end why = {0};
 
+	engine_end_sealer(e);
 	e->merge.stopping_sources = true;
 	if (how == STOP_ABORT)
 		discard_pending(e);
@@ -537,6 +540,7 @@ void merge_main(void *ctx)
 	struct engine *e = ctx;
 	bool any = true, ended = false, busy = false;
 
+	engine_begin_sealer(e);
 	os_thread_priority(e->policy->in_background ? OS_PRIORITY_HIGH : OS_PRIORITY_NORMAL);
 	while (!ended || any) {
 		ended = feed_ended(&e->feed);

@@ -27,13 +27,93 @@ static void name_frame(void *ctx, struct frame *frame)
 	symbols_want(e->symbols, frame);
 }
 
+/* Incidents that are not complete get the new segment. */
+static void pin(struct engine *e, struct segment *s)
+{
+	struct pending *p;
+
+	os_mutex_lock(e->shared.lock);
+	for (p = e->shared.first_pending; p; p = p->next) {
+		if (p->complete || s->t1_ns < p->head.t0_ns)
+			continue;
+		if (frozen_add(&p->window, s) == 0)
+			p->last_number = s->number;
+		else
+			pending_add_reason(p, "a part is missing: out of memory");
+	}
+	os_mutex_unlock(e->shared.lock);
+}
+
+static void take_sealed(struct engine *e, int rc, struct segment *s, const struct err *err)
+{
+	struct ring_use use;
+
+	if (rc)
+		log_line(e->log, LOG_ERROR, "%s", err->text);
+	if (rc || !s)
+		return;
+	tables_set_quota(e);
+	pin(e, s);
+	ring_put(e->ring, s);
+	ring_use(e->ring, &use);
+	e->policy->limit_held(e, use.evicted_until_ns);
+}
+
+void engine_sealed(struct engine *e)
+{
+	struct sealer *sealer = &e->merge.sealer;
+
+	if (!sealer->busy)
+		return;
+	ahead_await(&sealer->ahead, &sealer->job);
+	sealer->busy = false;
+	take_sealed(e, sealer->rc, sealer->sealed, &sealer->err);
+}
+
+void engine_seal(struct engine *e)
+{
+	struct segment *s = NULL;
+	struct err err;
+	int rc;
+
+	engine_sealed(e);
+	rc = segment_seal(e->merge.builder, &s, &err);
+	take_sealed(e, rc, s, &err);
+}
+
+static void compress(struct ahead_job *job)
+{
+	struct sealer *s = (struct sealer *)job;
+
+	s->rc = segment_seal_end(s->engine->merge.builder, &s->sealed, &s->err);
+}
+
+/* The open segment is full. */
+static void seal_full(struct engine *e)
+{
+	struct sealer *sealer = &e->merge.sealer;
+
+	if (!sealer->ahead.thread) {
+		engine_seal(e);
+		return;
+	}
+	engine_sealed(e);
+	sealer->rc = segment_seal_begin(e->merge.builder, &sealer->err);
+	if (sealer->rc) {
+		take_sealed(e, sealer->rc, NULL, &sealer->err);
+		return;
+	}
+	sealer->busy = true;
+	ahead_give(&sealer->ahead, &sealer->job);
+}
+
 bool engine_keep(struct engine *e, struct event *event)
 {
 	struct merge *m = &e->merge;
 	int rc;
 
 	if (segment_is_full(m->builder, event->time_ns)) {
-		engine_seal(e);
+		seal_full(e);
 		tables_keep_room(e);
 	}
 	event->stack = STACK_NONE;
@@ -55,40 +135,18 @@ bool engine_keep(struct engine *e, struct event *event)
 	return rc != ERR_LIMIT;
 }
 
-/* Incidents that are not complete get the new segment. */
-static void pin(struct engine *e, struct segment *s)
+void engine_begin_sealer(struct engine *e)
 {
-	struct pending *p;
-
-	os_mutex_lock(e->shared.lock);
-	for (p = e->shared.first_pending; p; p = p->next) {
-		if (p->complete || s->t1_ns < p->head.t0_ns)
-			continue;
-		if (frozen_add(&p->window, s) == 0)
-			p->last_number = s->number;
-		else
-			pending_add_reason(p, "a part is missing: out of memory");
-	}
-	os_mutex_unlock(e->shared.lock);
+	e->merge.sealer = (struct sealer){.job.run = compress, .engine = e};
+	if (e->policy->loses_nothing)
+		ahead_begin(&e->merge.sealer.ahead, "seal");
 }
 
-void engine_seal(struct engine *e)
+void engine_end_sealer(struct engine *e)
 {
-	struct segment *s = NULL;
-	struct ring_use use;
-	struct err err;
-
-	if (segment_seal(e->merge.builder, &s, &err) != 0) {
-		log_line(e->log, LOG_ERROR, "%s", err.text);
-		return;
-	}
-	if (!s)
-		return;
-	tables_set_quota(e);
-	pin(e, s);
-	ring_put(e->ring, s);
-	ring_use(e->ring, &use);
-	e->policy->limit_held(e, use.evicted_until_ns);
+	engine_sealed(e);
+	ahead_end(&e->merge.sealer.ahead);
+	e->merge.sealer.ahead = (struct ahead){.thread = NULL};
 }
 
 void engine_seal_moved(struct engine *e)

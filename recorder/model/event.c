@@ -151,7 +151,9 @@ const struct event_field *event_field(const struct event *e, const char *name)
 	uint32_t i;
 
 	for (i = 0; i < e->nfields; i++) {
-		if (text_same_fold(e->fields[i].name, name))
+		/* Mostly the first letters differ; one of them may be upper case. */
+		if (!((e->fields[i].name[0] ^ name[0]) & ~0x20) &&
+		    text_same_fold(e->fields[i].name, name))
 			return &e->fields[i];
 	}
 	return NULL;

@@ -198,10 +198,13 @@ struct event {
 	struct thread *thread;               /* NULL when it has none */
 	uint16_t cpu;                        /* CPU_NONE */
 	uint8_t stream, quality;
+	/* provider, name and the fields' names, if any, are there until the source is closed */
+	bool names_stay;
 	const char *provider, *name;         /* NULL = "" */
 	double value;
 	const struct frame_ref *stack_frames;  /* leaf first; from the source to the merge thread */
 	uint32_t nstack_frames;
+	uint64_t stack_id;               /* frames_stack_id(): the same has the same frames; or 0 */
 	const struct event_field *fields;
 	uint32_t nfields;
 	uint32_t stack;                    /* a node of the open segment; set by the merge thread */

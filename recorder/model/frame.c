@@ -17,6 +17,7 @@ struct frames {
 	struct table by_frame;               /* (object, offset, flags) -> number */
 	uint32_t sweep_at;
 	_Atomic uint64_t refused;
+	_Atomic uint64_t nstack_ids;
 
 	struct os_mutex *lock;               /* guards everything below; slots are added under it */
 	struct slots frame_slots;
@@ -236,6 +237,11 @@ static bool frame_same(const void *ctx, uint32_t value, const void *key)
 
 	return frame->object == ref->object && frame->offset == ref->offset &&
 	       frame->flags == ref->flags;
+}
+
+uint64_t frames_stack_id(struct frames *f)
+{
+	return atomic_fetch_add_explicit(&f->nstack_ids, 1, memory_order_relaxed) + 1;
 }
 
 uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh)

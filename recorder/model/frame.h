@@ -113,6 +113,8 @@ void object_ref(struct object *object);
  * Drop a reference; frames_sweep() frees the object once all released events are newer than now_ns.
  */
 void object_drop(struct object *object, uint64_t now_ns);
+/* A number for a stack's frames that no other stack gets; any thread. See event.stack_id. */
+uint64_t frames_stack_id(struct frames *f);
 /* The object for addresses outside every mapping; always there, no reference needed. */
 struct object *objects_unknown(struct frames *f);
 

@@ -22,7 +22,13 @@
  * another quarter has been written, what neither holds records nor lies in the first quarter goes
  * back to the system: so does what a burst has touched. Not more often than each second, or a file
  * that is read would have each page made anew.
+ *
+ * The frames of a stack with an id cross the ring once: the consumer keeps those that it popped, in
+ * the place that the id's last bits name, until another stack comes there. The producer knows what
+ * stands where, and then puts an event without frames.
  */
+#define KEPT_STACKS 128u
+#define KEPT_FRAMES 128u                     /* of one; deeper ones are not kept */
 #define GIVE_BACK_NS NS_PER_SEC
 #define SKIP ((uint64_t)1 << 63)
 #define HEAD_BYTES (2 * sizeof(uint64_t))
@@ -41,6 +47,9 @@ struct queue {
 	size_t written;                      /* producer: since pages could be given back */
 	uint64_t given_ns;                   /* when they were */
 	uint64_t taken, taken_mark_ns;       /* consumer: of the peeked record: size, watermark */
+	/* The consumer's, which never looks before the producer has made it; NULL = not yet. */
+	struct frame_ref (*kept)[KEPT_FRAMES];
+	uint64_t kept_ids[KEPT_STACKS];      /* producer: whose frames it has, or will have */
 };
 
 struct queue *queue_new(size_t bytes)
@@ -66,6 +75,7 @@ void queue_free(struct queue *q)
 	if (!q)
 		return;
 	free(q->bytes);
+	free(q->kept);
 	free(q);
 }
 
@@ -74,9 +84,14 @@ void queue_wakes(struct queue *q, struct os_cond *wake)
 	q->wake = wake;
 }
 
-/* The bytes that an event's texts take, so that they are measured once; 0 = there is none. */
+/*
+ * The bytes that an event's texts take, so that they are measured once; 0 = there is none, or it
+ * stays where it is. What frames the record has, and which the consumer keeps.
+ */
 struct lengths {
 	size_t provider, name;
+	uint32_t nframes;
+	struct frame_ref *kept;              /* NULL = it does not */
 	struct { uint16_t name, text; } fields[EVENT_MAX_FIELDS];
 };
 
@@ -95,14 +110,14 @@ static size_t record_bytes(const struct event *e, struct lengths *of)
 	uint32_t nfields = fields_kept(e), i;
 	size_t n = HEAD_BYTES + sizeof(*e);
 
-	n += e->nstack_frames * sizeof(*e->stack_frames) + nfields * sizeof(*e->fields);
-	of->provider = text_bytes(e->provider);
-	of->name = text_bytes(e->name);
+	n += of->nframes * sizeof(*e->stack_frames) + nfields * sizeof(*e->fields);
+	of->provider = e->names_stay ? 0 : text_bytes(e->provider);
+	of->name = e->names_stay ? 0 : text_bytes(e->name);
 	n += of->provider + of->name;
 	for (i = 0; i < nfields; i++) {
 		const struct event_field *f = &e->fields[i];
 
-		of->fields[i].name = (uint16_t)text_bytes(f->name);
+		of->fields[i].name = e->names_stay ? 0 : (uint16_t)text_bytes(f->name);
 		of->fields[i].text = f->type == FIELD_TEXT ? (uint16_t)text_bytes(f->v.text) : 0;
 		n += (size_t)of->fields[i].name + of->fields[i].text;
 	}
@@ -122,35 +137,52 @@ static const char *put_text(char **at, const char *text, size_t nbytes)
 	return start;
 }
 
+static void put_fields(struct event *e, const struct event *from, const struct lengths *of,
+		       struct event_field *fields, char *texts)
+{
+	uint32_t i;
+
+	if (!from->names_stay && from->provider)
+		e->provider = put_text(&texts, from->provider, of->provider);
+	if (!from->names_stay && from->name)
+		e->name = put_text(&texts, from->name, of->name);
+	for (i = 0; i < e->nfields; i++) {
+		fields[i] = from->fields[i];
+		if (!from->names_stay)
+			fields[i].name = put_text(&texts, from->fields[i].name, of->fields[i].name);
+		if (fields[i].type == FIELD_TEXT)
+			fields[i].v.text =
+				put_text(&texts, from->fields[i].v.text, of->fields[i].text);
+	}
+}
+
 static void put_record(char *at, const struct event *from, const struct lengths *of, size_t size,
 		       uint64_t mark_ns)
 {
 	struct event *e = (struct event *)(at + HEAD_BYTES);
 	struct frame_ref *frames = (struct frame_ref *)(e + 1);
-	struct event_field *fields = (struct event_field *)(frames + from->nstack_frames);
+	struct event_field *fields = (struct event_field *)(frames + of->nframes);
 	const uint64_t head[2] = {size, mark_ns};
-	char *texts;
-	uint32_t i;
 
 	memcpy(at, head, sizeof(head));
 	*e = *from;
 	e->nfields = fields_kept(from);
-	texts = (char *)(fields + e->nfields);
-	if (from->nstack_frames)
-		memcpy(frames, from->stack_frames, from->nstack_frames * sizeof(*frames));
-	e->stack_frames = frames;
-	if (from->provider)
-		e->provider = put_text(&texts, from->provider, of->provider);
-	if (from->name)
-		e->name = put_text(&texts, from->name, of->name);
-	for (i = 0; i < e->nfields; i++) {
-		fields[i] = from->fields[i];
-		fields[i].name = put_text(&texts, from->fields[i].name, of->fields[i].name);
-		if (fields[i].type == FIELD_TEXT)
-			fields[i].v.text =
-				put_text(&texts, from->fields[i].v.text, of->fields[i].text);
-	}
+	if (of->nframes)
+		memcpy(frames, from->stack_frames, of->nframes * sizeof(*frames));
+	e->stack_frames = of->nframes == from->nstack_frames ? frames : of->kept;
+	if (!of->kept)
+		e->stack_id = 0;
 	e->fields = fields;
+	put_fields(e, from, of, fields, (char *)(fields + e->nfields));
+}
+
+static struct frame_ref *kept_place(struct queue *q, const struct event *e)
+{
+	if (!e->stack_id || !e->nstack_frames || e->nstack_frames > KEPT_FRAMES)
+		return NULL;
+	if (!q->kept)
+		q->kept = malloc(KEPT_STACKS * sizeof(*q->kept));
+	return q->kept ? q->kept[e->stack_id % KEPT_STACKS] : NULL;
 }
 
 /*
@@ -192,9 +224,12 @@ bool queue_offer(struct queue *q, const struct event *e)
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail;
 	size_t at = (size_t)(head & (q->size - 1));
 	struct lengths lengths;
-	size_t need = record_bytes(e, &lengths), skip;
-	uint64_t header, now_ns;
+	uint64_t *kept_id = &q->kept_ids[e->stack_id % KEPT_STACKS], header, now_ns;
+	size_t need, skip;
 
+	lengths.kept = kept_place(q, e);
+	lengths.nframes = lengths.kept && *kept_id == e->stack_id ? 0 : e->nstack_frames;
+	need = record_bytes(e, &lengths);
 	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
 	if (!find_place(q, need, &skip))
 		return false;
@@ -207,6 +242,8 @@ bool queue_offer(struct queue *q, const struct event *e)
 	}
 	put_record(q->bytes + at, e, &lengths, need,
 		   atomic_load_explicit(&q->watermark_ns, memory_order_relaxed));
+	if (lengths.kept)
+		*kept_id = e->stack_id;
 	head += skip + need;
 	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	q->written += need;
@@ -295,7 +332,12 @@ const struct event *queue_peek(struct queue *q)
 void queue_pop(struct queue *q)
 {
 	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+	const struct event *e =
+		(const struct event *)(q->bytes + (tail & (q->size - 1)) + HEAD_BYTES);
 
+	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(e + 1))
+		memcpy(q->kept[e->stack_id % KEPT_STACKS], e->stack_frames,
+		       e->nstack_frames * sizeof(*e->stack_frames));
 	atomic_store_explicit(&q->tail, tail + q->taken, memory_order_release);
 }
 

@@ -23,9 +23,9 @@ struct os_cond;
 void queue_wakes(struct queue *q, struct os_cond *wake);
 
 /*
- * Producer. Copies the event, its frames, up to EVENT_MAX_FIELDS fields, and texts; a field without
- * name or text gets "". Returns false when full, and counts the event as lost. A record of up to
- * half the ring always fits into an empty ring.
+ * Producer. Copies the event, frames, up to EVENT_MAX_FIELDS fields, and texts but names that stay.
+ * Without name or text a field gets "". False when full: the event is counted as lost. A record of
+ * up to half the ring always fits into an empty ring.
  */
 bool queue_put(struct queue *q, const struct event *e);
 /* The same for a source that waits until it fits: being full is no loss. */

@@ -153,6 +153,13 @@ size_t segment_open_bytes(const struct segment_builder *b);
  * out  one reference; NULL when the builder was empty
  */
 int segment_seal(struct segment_builder *b, struct segment **out, struct err *err);
+/*
+ * The same in two steps, of which the second one compresses: it takes most of the time, and may be
+ * done by another thread while the builder takes what comes next. Each begin that returned 0 needs
+ * an end before the next one.
+ */
+int segment_seal_begin(struct segment_builder *b, struct err *err);
+int segment_seal_end(struct segment_builder *b, struct segment **out, struct err *err);
 
 /*
  * Iterate over the numbers of its threads or frames, in order of their local indices:

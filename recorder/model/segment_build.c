@@ -141,9 +141,18 @@ static uint32_t list_add(struct id_list *list, uint32_t number)
 	return list->count++;
 }
 
+static uint32_t find_thread(struct segment_builder *b, const struct thread *thread)
+{
+	uint32_t *at = &b->at_thread[thread->number % SEGMENT_THREADS];
+
+	if (*at >= b->threads.count || b->threads.numbers[*at] != thread->number)
+		*at = list_find(&b->threads, thread->number);
+	return *at;
+}
+
 static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 {
-	uint32_t local = list_find(&b->threads, thread->number);
+	uint32_t local = find_thread(b, thread);
 
 	if (local != TABLE_NONE)
 		return local;
@@ -167,22 +176,36 @@ static uint32_t local_frame(struct segment_builder *b, uint32_t number)
 	return local;
 }
 
+static uint32_t add_name(struct segment_builder *b, const char *name, uint32_t *at)
+{
+	uint32_t local;
+
+	if (*at < b->names.n && strcmp(text_table_get(&b->names, *at), name) == 0)
+		return *at;
+	local = text_table_add(&b->names, name, strlen(name));
+	if (local != TABLE_NONE)
+		*at = local;
+	return local;
+}
+
 /*
  * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
- * which it mostly follows.
+ * which it mostly follows. stays: see event.names_stay.
  */
-static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before)
+static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before, bool stays)
 {
-	uint32_t *next = &b->next_name[before % SEGMENT_MAX_NAMES], local;
+	struct known_name *known = &b->stayed[(uintptr_t)name / 4 % SEGMENT_POINTERS];
+	uint32_t local;
 
+	if (stays && name && known->at == name)
+		return known->local + 1;
 	if (!name || !name[0])
 		return 0;
-	if (*next < b->names.n && strcmp(text_table_get(&b->names, *next), name) == 0)
-		return *next + 1;
-	local = text_table_add(&b->names, name, strlen(name));
+	local = add_name(b, name, &b->next_name[before % SEGMENT_MAX_NAMES]);
 	if (local == TABLE_NONE)
 		return UINT32_MAX;
-	*next = local;
+	if (stays)
+		*known = (struct known_name){name, local};
 	return local + 1;
 }
 
@@ -341,20 +364,15 @@ static uint32_t equal_depth(const struct last_stack *last, const struct frame_re
 	return depth;
 }
 
-uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
-			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+static uint32_t find_stack(struct segment_builder *b, const struct event *e, struct quota_use *use,
+			   void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
 	struct last_stack *last =
 		&b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, n = e->nstack_frames, at;
 
-	if (!use && limit->processes)
-		return known_stack(b, leaf_first, n, node);
-	use = use ? use : &none;
-	use->stacks++;
 	last->n = equal_depth(last, leaf_first, n);
 	at = STACK_MAX_FRAMES - last->n;
 	node = last->n ? last->nodes[at] : STACK_NONE;
@@ -371,6 +389,26 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			last->n++;
 		}
 	}
+	return node;
+}
+
+uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
+	struct known_stack *known = &b->known[e->stack_id % SEGMENT_KNOWN_STACKS];
+	uint32_t node;
+
+	if (!use && b->quota.limit.processes)
+		return known_stack(b, e->stack_frames, e->nstack_frames, STACK_NONE);
+	use = use ? use : &none;
+	use->stacks++;
+	if (e->stack_id && known->id == e->stack_id)
+		return known->node;
+	node = find_stack(b, e, use, fresh, ctx);
+	/* That of a flood may be cut. */
+	if (e->stack_id && node != STACK_NONE && !use->flooded)
+		*known = (struct known_stack){e->stack_id, node};
 	return node;
 }
 
@@ -395,8 +433,8 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 	struct segment_builder *b = calloc(1, sizeof(*b));
 
 	if (b)
-		b->deflater = deflater_new(false);
-	if (!b || !b->deflater) {
+		b->sealing.deflater = deflater_new(false);
+	if (!b || !b->sealing.deflater) {
 		free(b);
 		return err_memory(err, "for the open segment");
 	}
@@ -428,6 +466,8 @@ void segment_builder_reset(struct segment_builder *b)
 	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
 		b->last[i].n = 0;
 	memset(b->steps, 0, sizeof(b->steps));
+	memset(b->known, 0, sizeof(b->known));
+	memset(b->stayed, 0, sizeof(b->stayed));
 	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
 	quota_reset(&b->quota);
 }
@@ -460,15 +500,11 @@ void segment_builder_free(struct segment_builder *b)
 	free(b->frame_list.numbers);
 	free(b->nodes);
 	text_table_free(&b->names);
-	buf_free(&b->head);
-	buf_free(&b->lists);
-	buf_free(&b->packed);
-	buf_free(&b->planes);
+	sealing_free(&b->sealing);
 	buf_free(&b->sample_stacks);
 	buf_free(&b->callee_first);
 	buf_free(&b->callee_items);
 	buf_free(&b->last_samples);
-	deflater_free(b->deflater);
 	table_free(&b->threads.index);
 	table_free(&b->frame_list.index);
 	table_free(&b->node_index);
@@ -540,37 +576,49 @@ static void put_double(struct buf *b, double v)
 	buf_put_le(b, bits, 8);
 }
 
-static void put_field(struct buf *b, const struct event_field *field, uint32_t name)
+/* There is room: fields_bytes(). */
+static uint8_t *put_field(uint8_t *at, const struct event_field *field, uint32_t name)
 {
-	uint8_t type = (uint8_t)field->type;
+	uint64_t bits;
 	size_t n;
 
-	put_varint(b, name);
-	buf_put(b, &type, 1);
+	at += varint_put(at, name);
+	*at++ = (uint8_t)field->type;
 	switch (field->type) {
 	case FIELD_INT:
-		put_varint(b, zigzag(field->v.i));
-		break;
+		return at + varint_put(at, zigzag(field->v.i));
 	case FIELD_UINT:
-		put_varint(b, field->v.u);
-		break;
+		return at + varint_put(at, field->v.u);
 	case FIELD_DOUBLE:
-		put_double(b, field->v.d);
-		break;
+		memcpy(&bits, &field->v.d, sizeof(bits));
+		put_le64(at, bits);
+		return at + 8;
 	case FIELD_TEXT:
 		n = strnlen(field->v.text, EVENT_MAX_TEXT);
-		put_varint(b, n);
-		buf_put(b, field->v.text, n);
-		break;
+		at += varint_put(at, n);
+		memcpy(at, field->v.text, n);
+		return at + n;
 	}
+	return at;
+}
+
+static void put_fields(struct buf *b, const struct event *e, uint32_t nfields,
+		       const uint32_t *names)
+{
+	uint8_t *begin = (uint8_t *)b->data + b->len, *at = begin + varint_put(begin, nfields);
+	uint32_t i;
+
+	for (i = 0; i < nfields; i++)
+		at = put_field(at, &e->fields[i], names[i] - 1);
+	buf_advance(b, (size_t)(at - begin));
 }
 
 static int add_event(struct segment_builder *b, const struct event *e, uint32_t thread)
 {
 	uint32_t nfields = e->nfields < EVENT_MAX_FIELDS ? e->nfields : EVENT_MAX_FIELDS;
 	uint32_t field_names[EVENT_MAX_FIELDS];
-	uint32_t provider = local_name(b, e->provider, 0);
-	uint32_t name = local_name(b, e->name, provider), field_name = name;
+	uint32_t provider = local_name(b, e->provider, 0, e->names_stay);
+	uint32_t name = local_name(b, e->name, provider, e->names_stay), field_name = name;
 	struct column *c = b->columns;
 	size_t before = c[COLUMN_EVENT_FIELDS].bytes.len;
 	uint32_t i;
@@ -579,7 +627,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 		return ERR_MEMORY;
 	for (i = 0; i < nfields; i++) {
 		field_name = local_name(b, e->fields[i].name[0] ? e->fields[i].name : "?",
-					field_name);
+					field_name, e->names_stay);
 		if (field_name == UINT32_MAX)
 			return ERR_MEMORY;
 		field_names[i] = field_name;
@@ -594,9 +642,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	column_plain(&c[COLUMN_EVENT_PROVIDER], provider);
 	column_plain(&c[COLUMN_EVENT_NAME], name);
 	put_double(&c[COLUMN_EVENT_VALUE].bytes, e->value);
-	column_plain(&c[COLUMN_EVENT_FIELDS], nfields);
-	for (i = 0; i < nfields; i++)
-		put_field(&c[COLUMN_EVENT_FIELDS].bytes, &e->fields[i], field_names[i] - 1);
+	put_fields(&c[COLUMN_EVENT_FIELDS].bytes, e, nfields, field_names);
 	quota_event_took(&b->quota, e, c[COLUMN_EVENT_FIELDS].bytes.len - before);
 	b->nevents++;
 	return 0;
@@ -644,7 +690,7 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 	struct quota_use *use;
 	struct thread *more;
 
-	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(e->kind))
+	if (find_thread(b, thread) != TABLE_NONE || quota_is_sideband(e->kind))
 		return thread;
 	use = quota_of(&b->quota, thread->process, e->time_ns);
 	if (!use)

@@ -40,6 +40,18 @@ struct known_step {
 	struct frame_ref ref;                /* no object: empty */
 };
 
+/* The node of a stack with an id; 0 = none. Empty after sealing. */
+struct known_stack {
+	uint64_t id;
+	uint32_t node;
+};
+
+/* The index of a name that stays there (event.names_stay). Empty after sealing. */
+struct known_name {
+	const char *at;
+	uint32_t local;
+};
+
 /* ---- segment_quota.c ------------------------------------------------------------------------- */
 
 /*
@@ -106,6 +118,17 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 	return limit && used >= limit;
 }
 
+/* ---- segment_seal.c -------------------------------------------------------------------------- */
+
+/* What was in the builder, until it is compressed; its buffers are kept. */
+struct sealing {
+	bool begun;
+	struct segment is;                   /* all but its bytes */
+	struct buf columns[SEGMENT_COLUMNS];
+	struct buf head, lists, packed, planes;
+	struct deflater *deflater;
+};
+
 /* ---- the builder ----------------------------------------------------------------------------- */
 
 /*
@@ -113,6 +136,9 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
  */
 #define SEGMENT_LAST_STACKS 16u
 #define SEGMENT_STEPS_BITS 11                /* 80 KB */
+#define SEGMENT_KNOWN_STACKS 256u
+#define SEGMENT_POINTERS 256u
+#define SEGMENT_THREADS 64u
 #define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
 struct segment_builder {
@@ -136,8 +162,11 @@ struct segment_builder {
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 	struct known_step steps[1u << SEGMENT_STEPS_BITS];
+	struct known_stack known[SEGMENT_KNOWN_STACKS];
 
 	struct text_table names;
+	uint32_t at_thread[SEGMENT_THREADS];    /* index of a thread, if it is still in the list */
+	struct known_name stayed[SEGMENT_POINTERS];
 	uint32_t next_name[SEGMENT_MAX_NAMES];  /* what followed a name in the last event with it */
 	size_t columns_most;                /* the columns have no more bytes than these */
 
@@ -145,8 +174,8 @@ struct segment_builder {
 	struct thread *more_thread;    /* for samples of processes over the quota; NULL = not yet */
 	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
-	struct deflater *deflater;          /* for sealing; kept, with its buffers */
-	struct buf head, lists, packed, planes, callee_first, callee_items, last_samples;
+	struct buf callee_first, callee_items, last_samples;         /* for sealing; kept */
+	struct sealing sealing;
 };
 
 static inline void put_varint(struct buf *b, uint64_t v)
@@ -175,6 +204,7 @@ static inline void column_end_run(struct column *c)
 	c->run_length = 0;
 }
 
+void sealing_free(struct sealing *s);
 /* Empty it after its references were passed on (segment_seal.c) or dropped. */
 void segment_builder_reset(struct segment_builder *b);
 void segment_builder_drop_refs(struct segment_builder *b);

@@ -120,10 +120,11 @@ static void encode_names(struct segment_builder *b)
 	}
 }
 
-static void encode_head(struct segment_builder *b, enum segment_codec codec)
+/* The codec is known when all is packed. */
+static void encode_head(struct segment_builder *b)
 {
-	const uint8_t start[] = {SEGMENT_VERSION, (uint8_t)codec};
-	struct buf *out = &b->head;
+	const uint8_t start[] = {SEGMENT_VERSION, 0};
+	struct buf *out = &b->sealing.head;
 	unsigned i, nstreams = 0;
 
 	buf_reset(out);
@@ -151,7 +152,7 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
 }
 
 /* Compress each plane with codes of its own, in the way that suits it. */
-static void put_planes(struct segment_builder *b, const struct buf *column)
+static void put_planes(struct sealing *s, const struct buf *column)
 {
 	size_t ends[VARINT_MAX_BYTES], at = 0;
 	uint8_t *planes;
@@ -159,47 +160,47 @@ static void put_planes(struct segment_builder *b, const struct buf *column)
 
 	if (!column->len)
 		return;
-	buf_reset(&b->planes);
-	planes = (uint8_t *)buf_reserve(&b->planes, column->len);
+	buf_reset(&s->planes);
+	planes = (uint8_t *)buf_reserve(&s->planes, column->len);
 	if (!planes) {
-		b->packed.failed = b->planes.failed;
+		s->packed.failed = s->planes.failed;
 		return;
 	}
 	planes_split((const uint8_t *)column->data, column->len, planes, ends);
 	for (k = 0; k < VARINT_MAX_BYTES && at < column->len; k++) {
 		if (k)
-			deflater_cut(b->deflater, &b->packed);
-		deflater_kind(b->deflater, deflate_kind_of(planes + at, ends[k] - at), &b->packed);
-		deflater_put(b->deflater, planes + at, ends[k] - at, &b->packed);
+			deflater_cut(s->deflater, &s->packed);
+		deflater_kind(s->deflater, deflate_kind_of(planes + at, ends[k] - at), &s->packed);
+		deflater_put(s->deflater, planes + at, ends[k] - at, &s->packed);
 		at = ends[k];
 	}
 }
 
-/* Put all columns into b->packed, in the codec that takes less. */
-static enum segment_codec pack(struct segment_builder *b)
+/* Put all columns into s->packed, in the codec that takes less. */
+static enum segment_codec pack(struct sealing *s)
 {
 	size_t raw_bytes = 0;
 	unsigned i;
 
-	buf_reset(&b->packed);
-	deflater_start(b->deflater);
+	buf_reset(&s->packed);
+	deflater_start(s->deflater);
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		const struct buf *column = &b->columns[i].bytes;
+		const struct buf *column = &s->columns[i];
 
 		if (segment_is_numbers(i)) {
-			put_planes(b, column);
+			put_planes(s, column);
 		} else {
-			deflater_kind(b->deflater, DEFLATE_TEXT, &b->packed);
-			deflater_put(b->deflater, column->data, column->len, &b->packed);
+			deflater_kind(s->deflater, DEFLATE_TEXT, &s->packed);
+			deflater_put(s->deflater, column->data, column->len, &s->packed);
 		}
 		raw_bytes += column->len;
 	}
-	deflater_end(b->deflater, &b->packed);
-	if (b->packed.failed || b->packed.len < raw_bytes)
+	deflater_end(s->deflater, &s->packed);
+	if (s->packed.failed || s->packed.len < raw_bytes)
 		return SEGMENT_CODEC_PLANES;
-	buf_reset(&b->packed);
+	buf_reset(&s->packed);
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
-		buf_put(&b->packed, b->columns[i].bytes.data, b->columns[i].bytes.len);
+		buf_put(&s->packed, s->columns[i].data, s->columns[i].len);
 	return SEGMENT_CODEC_RAW;
 }
 
@@ -247,85 +248,146 @@ bool segment_next(struct segment_list *list, uint32_t *number)
 /* ---- sealing --------------------------------------------------------------------------------- */
 
 /* One block: the struct, its lists, the encoded bytes. */
-static struct segment *segment_new(const struct segment_builder *b)
+static struct segment *segment_new(const struct sealing *of)
 {
-	size_t nbytes = b->head.len + b->packed.len;
-	size_t total = sizeof(struct segment) + b->lists.len + nbytes;
+	size_t nbytes = of->head.len + of->packed.len;
+	size_t total = sizeof(struct segment) + of->lists.len + nbytes;
 	struct segment *s = malloc(total);
 	uint8_t *at;
 
 	if (!s)
 		return NULL;
-	memset(s, 0, sizeof(*s));
+	memcpy(s, &of->is, sizeof(*s));
 	at = (uint8_t *)(s + 1);
 	s->lists = at;
-	s->lists_bytes = (uint32_t)b->lists.len;
-	if (b->lists.len)
-		memcpy(at, b->lists.data, b->lists.len);
-	at += b->lists.len;
+	if (of->lists.len)
+		memcpy(at, of->lists.data, of->lists.len);
+	at += of->lists.len;
 	s->bytes = at;
 	s->nbytes = nbytes;
-	memcpy(at, b->head.data, b->head.len);
-	if (b->packed.len)
-		memcpy(at + b->head.len, b->packed.data, b->packed.len);
+	memcpy(at, of->head.data, of->head.len);
+	if (of->packed.len)
+		memcpy(at + of->head.len, of->packed.data, of->packed.len);
 	s->memory_bytes = total + 32;       /* the allocator's overhead, rounded up */
 	if (total >= OS_OWN_PAGES_BYTES)
 		s->memory_bytes = (s->memory_bytes + PAGE - 1) / PAGE * PAGE;
 	return s;
 }
 
-static struct segment *encode(struct segment_builder *b)
+static bool encode(struct segment_builder *b)
 {
 	static const enum segment_column runs[] = {
 		COLUMN_SAMPLE_CPU, COLUMN_SAMPLE_WEIGHT, COLUMN_SAMPLE_STREAM,
 		COLUMN_SAMPLE_QUALITY, COLUMN_EVENT_KIND, COLUMN_EVENT_FLAGS, COLUMN_EVENT_CPU,
 	};
+	struct sealing *s = &b->sealing;
 	bool failed = false;
 	unsigned i;
 
 	for (i = 0; i < COUNT_OF(runs); i++)
 		column_end_run(&b->columns[runs[i]]);
 	if (!encode_nodes(b) || !encode_sample_stacks(b))
-		return NULL;
+		return false;
 	encode_names(b);
-	encode_head(b, pack(b));
-	buf_reset(&b->lists);
-	put_list(&b->lists, &b->threads);
-	put_list(&b->lists, &b->frame_list);
+	encode_head(b);
+	buf_reset(&s->lists);
+	put_list(&s->lists, &b->threads);
+	put_list(&s->lists, &b->frame_list);
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		failed |= b->columns[i].bytes.failed != 0;
-	if (failed || b->packed.failed || b->head.failed || b->lists.failed)
-		return NULL;
-	return segment_new(b);
+	return !failed && !s->head.failed && !s->lists.failed;
 }
 
-int segment_seal(struct segment_builder *b, struct segment **out, struct err *err)
+static void drop_lists(struct segment *s)
 {
-	struct segment *s;
+	struct segment_list list;
+	uint32_t number;
 
-	*out = NULL;
+	for (list = segment_threads(s); segment_next(&list, &number);)
+		thread_unref(thread_get(s->process_table, number));
+	for (list = segment_frames(s); segment_next(&list, &number);)
+		frame_unref(frame_get(s->frame_table, number));
+}
+
+static void swap_columns(struct segment_builder *b)
+{
+	unsigned i;
+
+	for (i = 0; i < SEGMENT_COLUMNS; i++) {
+		struct buf other = b->sealing.columns[i];
+
+		b->sealing.columns[i] = b->columns[i].bytes;
+		b->columns[i].bytes = other;
+		buf_reset(&b->columns[i].bytes);
+	}
+}
+
+int segment_seal_begin(struct segment_builder *b, struct err *err)
+{
+	struct sealing *s = &b->sealing;
+
 	if (segment_is_empty(b))
 		return 0;
-	s = encode(b);
-	if (!s) {
+	s->begun = encode(b);
+	if (!s->begun) {
 		segment_builder_drop_refs(b);
 		segment_builder_reset(b);
 		return err_memory(err, "while sealing a segment");
 	}
-	atomic_store(&s->refs, 1);
-	s->number = b->next_number++;
-	s->t0_ns = b->t0_tick * SEGMENT_TICK_NS;
-	s->t1_ns = b->t1_tick * SEGMENT_TICK_NS;
-	s->nsamples = b->nsamples;
-	s->ncpu_samples = b->ncpu_samples;
-	s->nevents = b->nevents;
-	s->nthreads = b->threads.count;
-	s->nframes = b->frame_list.count;
-	s->frame_table = b->frames;
-	s->process_table = b->processes;
+	s->is = (struct segment){
+		.number = b->next_number++, .nsamples = b->nsamples, .nevents = b->nevents,
+		.ncpu_samples = b->ncpu_samples, .nthreads = b->threads.count,
+		.nframes = b->frame_list.count, .frame_table = b->frames,
+		.process_table = b->processes, .t0_ns = b->t0_tick * SEGMENT_TICK_NS,
+		.t1_ns = b->t1_tick * SEGMENT_TICK_NS, .lists = (const uint8_t *)s->lists.data,
+		.lists_bytes = (uint32_t)s->lists.len, .refs = 1,
+	};
+	swap_columns(b);
 	segment_builder_reset(b);
-	*out = s;
 	return 0;
+}
+
+int segment_seal_end(struct segment_builder *b, struct segment **out, struct err *err)
+{
+	struct sealing *s = &b->sealing;
+
+	*out = NULL;
+	if (!s->begun)
+		return 0;
+	s->begun = false;
+	s->head.data[1] = (char)pack(s);
+	*out = s->packed.failed ? NULL : segment_new(s);
+	if (*out)
+		return 0;
+	drop_lists(&s->is);
+	return err_memory(err, "while sealing a segment");
+}
+
+int segment_seal(struct segment_builder *b, struct segment **out, struct err *err)
+{
+	int rc = segment_seal_begin(b, err);
+
+	*out = NULL;
+	if (!rc && b->sealing.begun) {
+		rc = segment_seal_end(b, out, err);
+		swap_columns(b);             /* one set of them is enough */
+	}
+	return rc;
+}
+
+void sealing_free(struct sealing *s)
+{
+	unsigned i;
+
+	if (s->begun)
+		drop_lists(&s->is);
+	for (i = 0; i < SEGMENT_COLUMNS; i++)
+		buf_free(&s->columns[i]);
+	buf_free(&s->head);
+	buf_free(&s->lists);
+	buf_free(&s->packed);
+	buf_free(&s->planes);
+	deflater_free(s->deflater);
 }
 
 void segment_ref(struct segment *s)
@@ -335,14 +397,8 @@ void segment_ref(struct segment *s)
 
 void segment_unref(struct segment *s)
 {
-	struct segment_list list;
-	uint32_t number;
-
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	for (list = segment_threads(s); segment_next(&list, &number);)
-		thread_unref(thread_get(s->process_table, number));
-	for (list = segment_frames(s); segment_next(&list, &number);)
-		frame_unref(frame_get(s->frame_table, number));
+	drop_lists(s);
 	free(s);
 }

@@ -271,6 +271,7 @@ static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *que
 	nettrace_decode_queued(s->decode, queued, dotnet_session_pointer_bytes(session), process,
 			       dotnet_session_socket(session)->nested ? NULL : s->cfg.processes,
 			       &e);
+	e.names_stay = false;                /* the stream may end before the event is kept */
 	if (!gc_objects_collect(&s->objects, &e, queued->event.payload, queued->event.payload_bytes,
 				dotnet_session_pointer_bytes(session), put_event, s) &&
 	    dotnet_filter_pass(s->filter, &e))

@@ -13,7 +13,6 @@
 #define BLOCK_HEADER_MIN 20u
 #define BLOCK_IS_SHORT 1u
 #define TRACE_BYTES 48u
-#define PORTION 65536u
 #define LOST_MAX 1000000000u                 /* a larger gap is not a loss */
 
 enum short_flag {
@@ -63,7 +62,7 @@ int nettrace_new(struct nettrace **out, struct err *err)
 
 	if (!t)
 		return err_memory(err, "for reading events of a .NET program");
-	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + PORTION;
+	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + NETTRACE_PORTION_BYTES;
 	*out = t;
 	return 0;
 }
@@ -76,6 +75,11 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 	t->metas.share = (struct share){.uid = uid};
 	t->stacks.shares = &shares->pending;
 	t->stacks.share = (struct share){.uid = uid};
+}
+
+void nettrace_skip_stacks(struct nettrace *t)
+{
+	t->stacks.skipped = true;
 }
 
 static void free_pending(struct nettrace *t)
@@ -255,7 +259,7 @@ static int deliver_event(struct nettrace *t, const struct header *h, const uint8
 		.payload_bytes = h->payload_bytes,
 	};
 
-	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes);
+	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes, &e.stack_hash);
 	advance_sequence(t, h->capture, h->sequence, 1);
 	if (!e.meta && t->metas.nrefused) {
 		t->facts.lost++;
@@ -452,32 +456,61 @@ static void trim_pending(struct nettrace *t)
 	shares_hold(t->pending_shares, &t->pending_share, t->pending.cap);
 }
 
+/* Take the objects that are pending whole. */
+static int take_objects(struct nettrace *t, nettrace_each *each, void *ctx, struct err *err)
+{
+	size_t length = 0;
+	int rc;
+
+	do {
+		rc = t->head_read ? take_object(t, &length, each, ctx, err)
+				  : take_head(t, &length, err);
+		t->used += rc == 1 ? length : 0;
+		t->begin += rc == 1 ? length : 0;
+	} while (rc == 1 && !t->facts.ended && t->used < t->pending.len);
+	if (!rc || rc == 1)
+		trim_pending(t);
+	return rc == 1 ? 0 : rc;
+}
+
+static int set_failed_before(struct nettrace *t, struct err *err)
+{
+	return err_set(err, (enum err_code)t->failed, "a nettrace stream was damaged before");
+}
+
+char *nettrace_room(struct nettrace *t)
+{
+	return buf_reserve(&t->pending, NETTRACE_PORTION_BYTES);
+}
+
+int nettrace_read(struct nettrace *t, size_t n, nettrace_each *each, void *ctx, struct err *err)
+{
+	int rc;
+
+	if (t->failed)
+		return set_failed_before(t, err);
+	buf_advance(&t->pending, n);
+	rc = take_objects(t, each, ctx, err);
+	if (t->failed)
+		free_pending(t);
+	return rc;
+}
+
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err)
 {
-	size_t done = 0, portion, length = 0;
+	size_t done = 0, portion;
 	int rc = 0;
 
 	if (t->failed)
-		return err_set(err, (enum err_code)t->failed,
-			       "a nettrace stream was damaged before");
-	while (!t->facts.ended && done < n) {
+		return set_failed_before(t, err);
+	while (!rc && !t->facts.ended && done < n) {
 		/* In portions, so that at most one object and one portion are kept. */
-		portion = n - done < PORTION ? n - done : PORTION;
+		portion = n - done < NETTRACE_PORTION_BYTES ? n - done : NETTRACE_PORTION_BYTES;
 		rc = put_pending(t, (const char *)bytes + done, portion, err);
-		if (rc)
-			break;
 		done += portion;
-		do {
-			rc = t->head_read ? take_object(t, &length, each, ctx, err)
-					  : take_head(t, &length, err);
-			t->used += rc == 1 ? length : 0;
-			t->begin += rc == 1 ? length : 0;
-		} while (rc == 1 && !t->facts.ended && t->used < t->pending.len);
-		if (rc && rc != 1)
-			break;
-		trim_pending(t);
-		rc = 0;
+		if (!rc)
+			rc = take_objects(t, each, ctx, err);
 	}
 	if (t->failed)
 		free_pending(t);

@@ -66,6 +66,7 @@ struct nettrace_meta {
 	uint64_t keywords;
 	uint8_t opcode;
 	const char *provider, *name;         /* name: "" for events of the runtime itself */
+	const char *event_name;              /* "Request/Start"; without a name "EventID(7)" */
 	const struct nettrace_field *fields; /* up to the first of an unknown type */
 	uint32_t nfields;
 };
@@ -80,7 +81,10 @@ struct nettrace_event {
 	uint32_t payload_bytes;
 	const uint8_t *stack;                /* addresses of pointer_bytes each; NULL = none */
 	uint32_t stack_bytes;
+	uint32_t stack_hash;                 /* nettrace_stack_hash(): once for many events */
 };
+
+uint32_t nettrace_stack_hash(const uint8_t *stack, uint32_t nbytes);
 
 struct nettrace_facts {
 	bool known;                          /* the Trace object was read: utc to pointer_bytes */
@@ -116,5 +120,15 @@ void nettrace_use_shares(struct nettrace *t, struct nettrace_shares *shares, uin
 /* 0; ERR_FORMAT or ERR_LIMIT, on every later call too; ERR_MEMORY; or the result of `each`. */
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err);
+
+/* Before the first bytes: its events come without their stacks. */
+void nettrace_skip_stacks(struct nettrace *t);
+/*
+ * The same without a copy, where the stream has no shares: read up to NETTRACE_PORTION_BYTES into
+ * the room, and say how many. NULL = no memory.
+ */
+#define NETTRACE_PORTION_BYTES 65536u
+char *nettrace_room(struct nettrace *t);
+int nettrace_read(struct nettrace *t, size_t n, nettrace_each *each, void *ctx, struct err *err);
 
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t);

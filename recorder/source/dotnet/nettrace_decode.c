@@ -1,20 +1,20 @@
 #include "source/dotnet/nettrace_decode.h"
 
+#include "base/bytes.h"
 #include "source/etw/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 3074u                     /* 1,024 UTF-16 units, and a slash */
-
 struct nettrace_decode {
 	struct etw_decode *known;
 	char *text;                          /* the arena of struct etw_render */
-	char name[NAME_BYTES], activity[ETW_GUID_TEXT];
+	char activity[ETW_GUID_TEXT];
 	char provider[64];                   /* the last one that guid_of() was asked for */
 	struct etw_guid guid;                /* its, if the tables have it */
 	bool has_guid;
+	bool names_stay;                     /* of what was decoded last */
 	struct etw_decoded decoded;
 };
 
@@ -104,6 +104,26 @@ static const uint8_t types[] = {
 	[NETTRACE_GUID] = ETW_GUID,	 [NETTRACE_STRING] = ETW_UTF16Z,
 };
 
+/* Most fields are such. */
+static const struct { uint8_t bytes, is_signed; } integers[NETTRACE_STRING + 1] = {
+	[NETTRACE_I8] = {1, 1}, [NETTRACE_I16] = {2, 1}, [NETTRACE_I32] = {4, 1},
+	[NETTRACE_I64] = {8, 1}, [NETTRACE_U8] = {1, 0}, [NETTRACE_U16] = {2, 0},
+	[NETTRACE_U32] = {4, 0}, [NETTRACE_U64] = {8, 0},
+};
+
+static struct event_field integer(const struct nettrace_field *f, const uint8_t *at)
+{
+	const unsigned bytes = integers[f->type].bytes;
+	struct event_field out = {.name = f->name, .type = FIELD_UINT, .v.u = le_sized(at, bytes)};
+
+	if (integers[f->type].is_signed) {
+		out.type = FIELD_INT;
+		out.v.i = (int64_t)(out.v.u << (64 - 8 * bytes)) >> (64 - 8 * bytes);
+	}
+	return out;
+}
+
+/* No more fields than an event has, as a kind has no more (NETTRACE_FIELDS_MAX). */
 static void put_fields(struct etw_render *r, const struct nettrace_event *event,
 		       uint32_t pointer_bytes)
 {
@@ -112,6 +132,12 @@ static void put_fields(struct etw_render *r, const struct nettrace_event *event,
 
 	for (i = 0; at && i < event->meta->nfields; i++) {
 		const struct nettrace_field *f = &event->meta->fields[i];
+
+		if (integers[f->type].bytes && (size_t)(end - at) >= integers[f->type].bytes) {
+			r->fields[r->nfields++] = integer(f, at);
+			at += integers[f->type].bytes;
+			continue;
+		}
 		struct etw_field field = {.name = f->name, .type = types[f->type],
 					  .n = f->type == NETTRACE_DECIMAL ? 16 : 0};
 		struct etw_value value = {0};
@@ -121,29 +147,6 @@ static void put_fields(struct etw_render *r, const struct nettrace_event *event,
 	}
 }
 
-/* As in an EventSource's manifest: the task, then the opcode that ends the name. */
-static const char *name_of(struct nettrace_decode *d, const struct nettrace_meta *meta)
-{
-	static const char *const opcodes[] = {"Start", "Stop"};
-	size_t n = strlen(meta->name), m, i;
-
-	if (!n) {
-		snprintf(d->name, sizeof(d->name), "EventID(%u)", meta->event_id);
-		return d->name;
-	}
-	for (i = 0; i < 2; i++) {
-		m = strlen(opcodes[i]);
-		if (meta->opcode > 2 || n <= m || n + 2 > sizeof(d->name) ||
-		    strcmp(meta->name + n - m, opcodes[i]) != 0 || strchr(meta->name, '/'))
-			continue;
-		memcpy(d->name, meta->name, n - m);
-		d->name[n - m] = '/';
-		memcpy(d->name + n - m + 1, opcodes[i], m + 1);
-		return d->name;
-	}
-	return meta->name;
-}
-
 static void by_description(struct nettrace_decode *d, const struct nettrace_event *event,
 			   uint32_t pointer_bytes, struct etw_decoded *out)
 {
@@ -151,7 +154,7 @@ static void by_description(struct nettrace_decode *d, const struct nettrace_even
 
 	put_fields(&r, event, pointer_bytes);
 	out->provider = event->meta->provider;
-	out->name = name_of(d, event->meta);
+	out->name = event->meta->event_name;
 	out->class = NULL;
 	out->cut = r.cut;
 	out->nfields = r.nfields;
@@ -164,8 +167,11 @@ const struct etw_decoded *nettrace_decode_event(struct nettrace_decode *d,
 {
 	struct etw_decoded *out = &d->decoded;
 
+	d->names_stay = true;
 	if (!by_class(d, event, pointer_bytes, out))
 		by_description(d, event, pointer_bytes, out);
+	else
+		d->names_stay = out->class != NULL;
 	if (event->activity && out->nfields < EVENT_MAX_FIELDS) {
 		etw_guid_text(event->activity, d->activity);
 		out->fields[out->nfields++] = (struct event_field){
@@ -188,6 +194,7 @@ void nettrace_decode_queued(struct nettrace_decode *d, const struct dotnet_queue
 	if (event->meta->event_id <= UINT16_MAX)
 		out->flags = EVENT_FLAG_ID | event->meta->event_id << EVENT_ID_SHIFT;
 	etw_decoded_fill(nettrace_decode_event(d, event, pointer_bytes), out);
+	out->names_stay = d->names_stay;
 	if (process && threads && event->tid <= UINT32_MAX)
 		out->thread = thread_add(threads, process, (uint32_t)event->tid);
 }

@@ -19,7 +19,7 @@ const struct etw_decoded *nettrace_decode_event(struct nettrace_decode *d,
 						uint32_t pointer_bytes);
 /*
  * The same as an event of this process, which may be NULL. threads: where its thread is added;
- * NULL = its thread is not known here.
+ * NULL = its thread is not known here. out->names_stay: as long as the stream's parser.
  */
 void nettrace_decode_queued(struct nettrace_decode *d, const struct dotnet_queued *queued,
 			    uint32_t pointer_bytes, struct process *process,

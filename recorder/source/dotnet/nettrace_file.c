@@ -22,7 +22,8 @@
 
 #define START_NS NS_PER_SEC                  /* t0 on the recorder's clock; not 0 */
 #define HOLD_NS (2 * NS_PER_SEC)
-#define PORTION ((size_t)1 << 18)
+#define THREADS 64u
+#define KINDS 64u
 #define YEARS_NS (100ULL * 365 * 86400 * NS_PER_SEC)
 
 struct nettrace_file {
@@ -33,6 +34,8 @@ struct nettrace_file {
 	struct nettrace_decode *decode;
 	struct dotnet_queue queue;
 	struct process *process;
+	struct thread *threads[THREADS];     /* by tid: those seen last */
+	const struct nettrace_meta *dull[KINDS];     /* by number: of the first reading, nothing */
 	struct dotnet_stacks *stacks;        /* NULL: nobody wants frames */
 	struct dotnet_program *program;
 	struct gc_objects objects;
@@ -75,6 +78,8 @@ static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
 	const struct nettrace_facts *f = nettrace_facts(s->stream);
 	uint64_t since = ticks > f->ticks ? ticks - f->ticks : 0, ns;
 
+	if (f->ticks_per_sec == NS_PER_SEC && since < YEARS_NS)      /* Linux */
+		return START_NS + since;
 	ns = since / f->ticks_per_sec < YEARS_NS / NS_PER_SEC
 		     ? since / f->ticks_per_sec * NS_PER_SEC
 		     : YEARS_NS;
@@ -120,18 +125,37 @@ static void name_process(struct nettrace_file *s, const struct etw_decoded *deco
 static int learn(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
+	const struct nettrace_meta **dull = &s->dull[event->meta->number % KINDS];
 
+	if (*dull == event->meta)
+		return 0;
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
-	if (s->program && dotnet_tells_code(event))
+	if (s->program && dotnet_tells_code(event)) {
 		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+		return 0;
+	}
 	s->objects.on |= gc_objects_tells(event->meta->provider, event->meta->event_id);
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
-	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
+	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0) {
+		*dull = event->meta;
 		return 0;
+	}
 	name_process(s, nettrace_decode_event(s->decode, event,
 					      nettrace_facts(s->stream)->pointer_bytes));
 	return 0;
+}
+
+/* NULL = the table is full, or the tid is none. */
+static struct thread *thread_of(struct nettrace_file *s, uint64_t tid)
+{
+	struct thread **known = &s->threads[tid % THREADS];
+
+	if (!s->process || tid > UINT32_MAX)
+		return NULL;
+	if (!*known || (*known)->tid != tid)
+		*known = thread_add(s->cfg.processes, s->process, (uint32_t)tid);
+	return *known;
 }
 
 static void deliver(void *ctx, const struct dotnet_queued *queued)
@@ -141,7 +165,8 @@ static void deliver(void *ctx, const struct dotnet_queued *queued)
 
 	uint32_t pointer_bytes = nettrace_facts(s->stream)->pointer_bytes;
 
-	nettrace_decode_queued(s->decode, queued, pointer_bytes, s->process, s->cfg.processes, &e);
+	nettrace_decode_queued(s->decode, queued, pointer_bytes, s->process, NULL, &e);
+	e.thread = thread_of(s, queued->event.tid);
 	if (!s->cfg.every_event)
 		gc_objects_collect(&s->objects, &e, queued->event.payload,
 				   queued->event.payload_bytes, pointer_bytes, put_event, s);
@@ -159,7 +184,7 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
 	if (s->program && dotnet_tells_code(event))
-		dotnet_program_learn(s->program, event, to_ns(s, event->ticks));
+		dotnet_program_learn(s->program, event, ns);
 	if (nettrace_facts(s->stream)->lost > s->lost)
 		gc_objects_lost(&s->objects, s->newest_ns);
 	s->lost = nettrace_facts(s->stream)->lost;
@@ -174,16 +199,17 @@ static int queue_event(void *ctx, const struct nettrace_event *event)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrace_each *each,
-		     struct err *err)
+static int read_some(struct nettrace_file *s, uint64_t *at, nettrace_each *each, struct err *err)
 {
+	char *room = nettrace_room(s->stream);
 	size_t got = 0;
-	int rc = os_pread(s->file, bytes, PORTION, *at, &got, err);
+	int rc = room ? os_pread(s->file, room, NETTRACE_PORTION_BYTES, *at, &got, err)
+		      : err_memory(err, "for reading %s", s->cfg.capture.file);
 
 	if (!rc && !got)
 		return ERR_NOT_FOUND;
 	if (!rc)
-		rc = nettrace_feed(s->stream, bytes, got, each, s, err);
+		rc = nettrace_read(s->stream, got, each, s, err);
 	*at += got;
 	if (s->newest_ns > HOLD_NS && !rc)
 		dotnet_queue_release(&s->queue, s->newest_ns - HOLD_NS, deliver, s);
@@ -193,17 +219,16 @@ static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrac
 /* From its first byte. ERR_NOT_FOUND: it ends before its end mark. */
 static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *err)
 {
-	char *bytes = malloc(PORTION);
 	uint64_t at = 0;
-	int rc = bytes ? 0 : err_memory(err, "for reading %s", s->cfg.capture.file);
+	int rc;
 
 	nettrace_free(s->stream);
 	s->stream = NULL;
-	if (!rc)
-		rc = nettrace_new(&s->stream, err);
+	rc = nettrace_new(&s->stream, err);
+	if (!rc && each == learn)
+		nettrace_skip_stacks(s->stream);
 	while (!rc && !nettrace_facts(s->stream)->ended)
-		rc = atomic_load(&s->stopping) ? ERR_STOPPED : read_some(s, bytes, &at, each, err);
-	free(bytes);
+		rc = atomic_load(&s->stopping) ? ERR_STOPPED : read_some(s, &at, each, err);
 	return rc;
 }
 

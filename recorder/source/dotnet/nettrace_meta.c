@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #define TYPE_OBJECT 1
 #define TYPE_ARRAY 19
 #define OBJECTS_DEPTH_MAX 4u
+#define EVENT_ID_BYTES 20u                   /* "EventID(4294967295)" */
 
 void nettrace_metas_free(struct nettrace_metas *m)
 {
@@ -32,7 +34,11 @@ static bool same_number(const void *ctx, uint32_t value, const void *key)
 
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number)
 {
-	uint32_t at = table_find(&m->by_number, hash_u64(number), same_number, m, &number);
+	uint32_t at = number - 1;
+
+	if (at < m->n && m->all[at]->number == number)       /* as the runtime counts them */
+		return m->all[at];
+	at = table_find(&m->by_number, hash_u64(number), same_number, m, &number);
 
 	return at == TABLE_NONE ? NULL : m->all[at];
 }
@@ -132,6 +138,41 @@ static void take_tags(struct nettrace_draft *d, struct nettrace_in *in)
 
 /* ---- one kind of event ----------------------------------------------------------------------- */
 
+/* The opcode that ends a name and stands for itself in an EventSource's manifest; or NULL. */
+static const char *opcode_in(const char *name, unsigned opcode)
+{
+	static const char *const opcodes[] = {"Start", "Stop"};
+	size_t n = strlen(name), m, i;
+
+	for (i = 0; i < 2 && opcode <= 2 && !strchr(name, '/'); i++) {
+		m = strlen(opcodes[i]);
+		if (n > m && strcmp(name + n - m, opcodes[i]) == 0)
+			return opcodes[i];
+	}
+	return NULL;
+}
+
+/* Of the event's name, where it is another one than the kind's. */
+static size_t event_name_bytes(const char *name, unsigned opcode)
+{
+	return !*name ? EVENT_ID_BYTES : opcode_in(name, opcode) ? strlen(name) + 2 : 0;
+}
+
+/* The task, a slash and the opcode. */
+static const char *put_event_name(char *out, const struct nettrace_meta *meta)
+{
+	const char *opcode = opcode_in(meta->name, meta->opcode);
+
+	if (!*meta->name)
+		snprintf(out, EVENT_ID_BYTES, "EventID(%u)", meta->event_id);
+	else if (opcode)
+		sprintf(out, "%.*s/%s", (int)(strlen(meta->name) - strlen(opcode)), meta->name,
+			opcode);
+	else
+		return meta->name;
+	return out;
+}
+
 /* One allocation: the meta, its fields, its texts. */
 static struct nettrace_meta *build_meta(const struct nettrace_draft *d, size_t nbytes)
 {
@@ -150,6 +191,7 @@ static struct nettrace_meta *build_meta(const struct nettrace_draft *d, size_t n
 	memcpy(texts, d->texts.data, d->texts.len);
 	meta->provider = texts + d->provider;
 	meta->name = texts + d->name;
+	meta->event_name = put_event_name(texts + d->texts.len, meta);
 	meta->fields = fields;
 	for (i = 0; i < meta->nfields; i++)
 		fields[i] =
@@ -160,7 +202,7 @@ static struct nettrace_meta *build_meta(const struct nettrace_draft *d, size_t n
 static size_t meta_bytes(const struct nettrace_draft *d)
 {
 	return sizeof(struct nettrace_meta) + d->meta.nfields * sizeof(struct nettrace_field) +
-	       d->texts.len;
+	       d->texts.len + event_name_bytes(d->texts.data + d->name, d->meta.opcode);
 }
 
 static int refuse_meta(struct nettrace_metas *m, struct err *err)

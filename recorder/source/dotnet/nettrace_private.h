@@ -51,11 +51,14 @@ struct nettrace_metas {
 /* The stacks that events name by number, since the last SPBlock. */
 struct nettrace_stacks {
 	uint32_t first, n, room;             /* numbers from first on */
-	uint32_t *ends;                      /* of each, in bytes */
+	struct nettrace_stack {
+		uint32_t end, hash;          /* end: in bytes */
+	} *all;
 	size_t bytes_room;
 	uint8_t *bytes;
 	struct shares *shares;               /* NULL = none */
 	struct share share;
+	bool skipped;                        /* they are looked at, and not kept */
 };
 
 void nettrace_stacks_free(struct nettrace_stacks *s);
@@ -64,7 +67,7 @@ void nettrace_stacks_forget(struct nettrace_stacks *s);
 int nettrace_stacks_take(struct nettrace_stacks *s, struct nettrace_in *in);
 /* NULL = none of this number. */
 const uint8_t *nettrace_stacks_get(const struct nettrace_stacks *s, uint32_t number,
-				   uint32_t *nbytes);
+				   uint32_t *nbytes, uint32_t *hash);
 
 void nettrace_metas_free(struct nettrace_metas *m);
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);

@@ -252,6 +252,8 @@ static int take_event(struct nettrace_reading *r, const uint8_t *bytes, size_t n
 		.payload_bytes = e.payload_bytes, .stack_bytes = e.stack_bytes,
 		.stack = e.stack_bytes ? bytes + sizeof(e) + e.payload_bytes : NULL,
 	};
+	if (out.stack)
+		out.stack_hash = nettrace_stack_hash(out.stack, out.stack_bytes);
 	if (out.meta)
 		each(ctx, &out);
 	else if (r->metas.nrefused)

@@ -20,8 +20,9 @@
 #define OBJECTS_CACHED 64u
 #define NO_IMAGE UINT32_MAX
 #define LEAF_BYTES 406u                      /* "event!GC/AllocationTick System.String" */
+#define LEAF "event!"
 #define LEAVES 16u
-#define KNOWN_BITS 6                         /* 7 KB each, as far as stacks are deep */
+#define KNOWN_BITS 7                         /* 7 KB each, as far as stacks are deep */
 
 struct dotnet_program {
 	struct dotnet_stacks *all;
@@ -59,7 +60,10 @@ struct named {
 struct known_stack {
 	struct dotnet_program *program;      /* NULL = none */
 	uint64_t since_ns;
-	uint32_t nlearned, pointer_bytes, nbytes, nframes;
+	uint32_t nlearned, pointer_bytes, nbytes, nframes, turn;
+	/* event.stack_id of the frames, and of the same below one and two leaves of these names */
+	uint64_t id, leaf_ids[2];
+	uint32_t leaves[2];
 	uint8_t bytes[NETTRACE_STACK_MAX_BYTES];
 	/* From [2] on the frames, before them the leaves of an event's samples. */
 	struct frame_ref frames[2 + DOTNET_FRAMES_MAX];
@@ -69,6 +73,7 @@ struct known_stack {
 struct known_leaf {
 	const struct dotnet_program *program;        /* NULL = none */
 	uint32_t number;
+	size_t nwhat, ntype;                 /* ntype: with its blank; 0 = there is no type */
 	char text[LEAF_BYTES];
 };
 
@@ -156,30 +161,36 @@ static void find_frames(struct known_stack *to, uint64_t time_ns)
 		to->since_ns = since_ns > to->since_ns ? since_ns : to->since_ns;
 	}
 	os_mutex_unlock(p->all->lock);
+	to->id = frames_stack_id(p->all->frames);
+	to->leaves[0] = to->leaves[1] = 0;
 }
 
-/* Stacks that differ may have the same place: then they take turns in it. */
-static struct known_stack *place_of(struct dotnet_stacks *s, const uint8_t *stack, uint32_t nbytes)
+static bool is_stack(const struct known_stack *known, const struct dotnet_program *p,
+		     const struct nettrace_event *raw, uint32_t nbytes)
 {
-	uint64_t mixed = nbytes;
-	uint32_t at;
-
-	for (at = 0; at + 8 <= nbytes; at += 8)      /* factors are odd, and do not wait in turn */
-		mixed += le64(stack + at) * (0x9e3779b97f4a7c15u + 2 * at);
-	return &s->known[mixed * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
+	return known->program == p && known->nbytes == nbytes &&
+	       memcmp(known->bytes, raw->stack, nbytes) == 0;
 }
 
 /* The frames of an event, leaf first; their objects live as long as the program. */
-static void put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
-		       uint32_t pointer_bytes, struct event *e)
+static struct known_stack *put_frames(struct dotnet_program *p, const struct nettrace_event *raw,
+				      uint32_t pointer_bytes, struct event *e)
 {
 	uint32_t nbytes = raw->stack_bytes < NETTRACE_STACK_MAX_BYTES ? raw->stack_bytes
 								      : NETTRACE_STACK_MAX_BYTES;
-	struct known_stack *known = place_of(p->all, raw->stack, nbytes);
+	uint32_t place = raw->stack_hash >> (32 - KNOWN_BITS);
+	struct known_stack *known = &p->all->known[place];
+	bool same = is_stack(known, p, raw, nbytes);
 
-	if (known->program != p || known->nlearned != p->code.nlearned ||
-	    e->time_ns < known->since_ns || known->pointer_bytes != pointer_bytes ||
-	    known->nbytes != nbytes || memcmp(known->bytes, raw->stack, nbytes) != 0) {
+	/* Stacks that differ may have the same two places: then more than two take turns. */
+	if (!same) {
+		known = &p->all->known[place ^ 1];
+		same = is_stack(known, p, raw, nbytes);
+		if (!same && p->all->known[place].turn++ % 2)
+			known = &p->all->known[place];
+	}
+	if (!same || known->nlearned != p->code.nlearned || e->time_ns < known->since_ns ||
+	    known->pointer_bytes != pointer_bytes) {
 		known->program = p;
 		known->nlearned = p->code.nlearned;
 		known->pointer_bytes = pointer_bytes;
@@ -189,47 +200,64 @@ static void put_frames(struct dotnet_program *p, const struct nettrace_event *ra
 	}
 	e->stack_frames = known->frames + 2;
 	e->nstack_frames = known->nframes;
+	e->stack_id = known->id;
+	return known;
 }
 
-static size_t add_text(char *text, size_t at, size_t size, const char *more)
+static bool is_leaf(const struct known_leaf *known, const struct dotnet_program *p,
+		    const char *what, size_t nwhat, const char *type, size_t ntype)
 {
-	size_t n = strnlen(more, size - 1 - at);
+	return known->program == p && known->nwhat == nwhat && known->ntype == ntype &&
+	       memcmp(known->text + strlen(LEAF), what, nwhat) == 0 &&
+	       (!ntype ||
+		memcmp(known->text + strlen(LEAF) + nwhat + 1, type, ntype - 1) == 0);
+}
 
-	memcpy(text + at, more, n);
-	text[at + n] = '\0';
-	return at + n;
+static void name_leaf(struct known_leaf *known, struct dotnet_program *p, const char *what,
+		      size_t nwhat, const char *type, size_t ntype)
+{
+	const int n = snprintf(known->text, sizeof(known->text), LEAF "%s%s%s", what,
+			       ntype ? " " : "", ntype ? type : "");
+
+	os_mutex_lock(p->all->lock);
+	known->number = add_name(p, known->text, NULL);
+	os_mutex_unlock(p->all->lock);
+	known->nwhat = nwhat;
+	known->ntype = ntype;
+	/* One that was cut is asked for again. */
+	known->program = known->number && (size_t)n < sizeof(known->text) ? p : NULL;
 }
 
 /*
  * Put a frame that is no code before those of an event, which put_frames() gave it: what happened,
- * and to what type of object (NULL = to none). Without room for its name it is left out.
+ * and to what type of object (NULL = to none): "event!GC/AllocationTick System.String". Without
+ * room for its name it is left out.
  */
-static void put_leaf(struct dotnet_program *p, const char *what, const char *type, struct event *e)
+static void put_leaf(struct dotnet_program *p, struct known_stack *stack, const char *what,
+		     const char *type, struct event *e)
 {
-	struct frame_ref *first = (struct frame_ref *)(uintptr_t)e->stack_frames;
-	struct known_leaf *known;
-	char text[LEAF_BYTES];
-	size_t n = add_text(text, 0, sizeof(text), "event!");
+	const uint32_t depth = e->nstack_frames - stack->nframes;
+	const size_t nwhat = strlen(what), ntype = type ? strlen(type) + 1 : 0;
+	struct frame_ref *first = stack->frames + 1 - depth;
+	struct known_leaf *known = &p->all->leaves[
+		(nwhat + 3 * ntype + (unsigned char)what[nwhat / 2]) % LEAVES];
 
-	n = add_text(text, n, sizeof(text), what);
-	if (type)
-		n = add_text(text, add_text(text, n, sizeof(text), " "), sizeof(text), type);
-	known = &p->all->leaves[(n + (unsigned char)text[n - 1] + (unsigned char)text[n / 2]) %
-				LEAVES];
-	if (known->program != p || memcmp(text, known->text, n + 1) != 0) {
-		memcpy(known->text, text, n + 1);
-		os_mutex_lock(p->all->lock);
-		known->number = add_name(p, text, NULL);
-		os_mutex_unlock(p->all->lock);
-		known->program = known->number ? p : NULL;
-	}
+	if (!is_leaf(known, p, what, nwhat, type, ntype))
+		name_leaf(known, p, what, nwhat, type, ntype);
 	if (!known->number)
 		return;
-	*--first = (struct frame_ref){
+	*first = (struct frame_ref){
 		.object = p->object, .flags = FRAME_JIT,
 		.offset = managed_offset(known->number, MANAGED_STUB, -1)};
 	e->stack_frames = first;
 	e->nstack_frames++;
+	if (stack->leaves[depth] != known->number) {
+		stack->leaves[depth] = known->number;
+		stack->leaf_ids[depth] = frames_stack_id(p->all->frames);
+		if (!depth)
+			stack->leaves[1] = 0;
+	}
+	e->stack_id = stack->leaf_ids[depth];
 }
 
 void dotnet_program_tells(struct dotnet_program *p, uint64_t time_ns)
@@ -369,8 +397,10 @@ void dotnet_stacks_settle(struct dotnet_stacks *s, struct event *e)
 		if (!settle_frame(p, &e->stack_frames[i], e->time_ns, &s->settled[i]))
 			s->settled[i] = e->stack_frames[i];
 	os_mutex_unlock(s->lock);
-	if (p)
+	if (p) {
 		e->stack_frames = s->settled;
+		e->stack_id = 0;
+	}
 }
 
 /* The address of a precompiled frame that was seen in a sample of the program; 0 = it was not. */
@@ -496,13 +526,13 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
-static void put_samples(struct dotnet_program *p, struct gc_objects *objects, struct event *e,
-			dotnet_put *put, void *ctx)
+static void put_samples(struct dotnet_program *p, struct known_stack *stack,
+			struct gc_objects *objects, struct event *e, dotnet_put *put, void *ctx)
 {
 	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
 
 	type = type ? type : event_field(e, "TypeName");
-	put_leaf(p, e->name ? e->name : "?",
+	put_leaf(p, stack, e->name ? e->name : "?",
 		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
 	put_sample(e, STREAM_EVENT, 1, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
@@ -513,7 +543,7 @@ static void put_samples(struct dotnet_program *p, struct gc_objects *objects, st
 		return;
 	kind = event_field(e, "AllocationKind");
 	if (kind && kind->type == FIELD_UINT && kind->v.u == GC_LARGE_OBJECT)
-		put_leaf(p, GC_LARGE_OBJECT_NAME, NULL, e);
+		put_leaf(p, stack, GC_LARGE_OBJECT_NAME, NULL, e);
 	put_sample(e, STREAM_ALLOC, (double)bytes->v.u, put, ctx);
 	gc_objects_alloc(objects, e, put, ctx);
 }
@@ -522,14 +552,16 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 			    const struct nettrace_event *raw, uint32_t pointer_bytes,
 			    struct event *e, dotnet_put *put, void *ctx)
 {
-	if (p && raw->stack)
-		put_frames(p, raw, pointer_bytes, e);
+	struct known_stack *stack =
+		p && raw->stack ? put_frames(p, raw, pointer_bytes, e) : NULL;
+
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
 	put(ctx, e);
 	if (e->nstack_frames && objects)
-		put_samples(p, objects, e, put, ctx);
+		put_samples(p, stack, objects, e, put, ctx);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
+	e->stack_id = 0;
 }
 
 bool dotnet_stacks_name(struct dotnet_stacks *s, const struct frame *frame, struct symbol *out)

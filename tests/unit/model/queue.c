@@ -76,6 +76,109 @@ TEST(queue_copies_frames_fields_and_texts)
 	queue_free(q);
 }
 
+static struct event with_stack(const struct frame_ref *frames, uint32_t n, uint64_t id)
+{
+	return (struct event){.kind = EVENT_SAMPLE, .stack_frames = frames, .nstack_frames = n,
+			      .stack_id = id};
+}
+
+static size_t bytes_of(struct queue *q, const struct event *e)
+{
+	size_t before = queue_used_bytes(q);
+
+	assert_true(queue_put(q, e));
+	return queue_used_bytes(q) - before;
+}
+
+TEST(queue_copies_the_frames_of_a_stack_with_an_id_once)
+{
+	struct frame_ref frames[2] = {{NULL, 16, 1}, {NULL, 32, 2}};
+	struct event e = with_stack(frames, 2, 7);
+	struct queue *q = queue_new(4096);
+	unsigned i;
+
+	assert_int_equal(bytes_of(q, &e), EVENT_BYTES + sizeof(frames));
+	assert_int_equal(bytes_of(q, &e), EVENT_BYTES);
+	memset(frames, 0, sizeof(frames));
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(queue_peek(q)->nstack_frames, 2);
+		assert_int_equal(queue_peek(q)->stack_frames[0].offset, 16);
+		assert_int_equal(queue_peek(q)->stack_frames[1].offset, 32);
+		assert_int_equal(queue_peek(q)->stack_id, 7);
+		if (!i)
+			assert_int_equal(bytes_of(q, &e), EVENT_BYTES);
+		queue_pop(q);
+	}
+	queue_free(q);
+}
+
+/* Ids that differ by 128 share a place. */
+TEST(queue_copies_a_stack_again_that_another_one_displaced)
+{
+	struct frame_ref one = {NULL, 1, 0}, other = {NULL, 2, 0};
+	struct event a = with_stack(&one, 1, 3), b = with_stack(&other, 1, 3 + 128);
+	struct queue *q = queue_new(65536);
+	unsigned i;
+
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(bytes_of(q, &a), EVENT_BYTES + sizeof(one));
+		assert_int_equal(bytes_of(q, &b), EVENT_BYTES + sizeof(one));
+		assert_int_equal(bytes_of(q, &b), EVENT_BYTES);
+	}
+	for (i = 0; i < 15; i++) {
+		assert_int_equal(queue_peek(q)->stack_frames->offset, i % 3 ? 2 : 1);
+		queue_pop(q);
+	}
+	queue_free(q);
+}
+
+TEST(queue_copies_the_frames_of_a_stack_that_it_refused)
+{
+	struct frame_ref frame = {NULL, 5, 0};
+	struct event e = with_stack(&frame, 1, 9);
+	struct queue *q = queue_new(4096);
+
+	while (put_number(q, 1))
+		;
+	assert_false(queue_put(q, &e));
+	while (take_number(q) != UINT64_MAX)
+		;
+	assert_true(queue_put(q, &e));
+	assert_int_equal(queue_peek(q)->stack_frames->offset, 5);
+	queue_free(q);
+}
+
+TEST(queue_copies_a_stack_that_is_too_deep_to_be_kept_each_time)
+{
+	struct frame_ref frames[129] = {{NULL, 16, 1}};
+	struct event e = with_stack(frames, 129, 7);
+	struct queue *q = queue_new(65536);
+
+	assert_int_equal(bytes_of(q, &e), EVENT_BYTES + sizeof(frames));
+	assert_int_equal(bytes_of(q, &e), EVENT_BYTES + sizeof(frames));
+	assert_int_equal(queue_peek(q)->stack_id, 0);
+	assert_int_equal(queue_peek(q)->stack_frames->offset, 16);
+	queue_free(q);
+}
+
+TEST(queue_does_not_copy_names_that_stay)
+{
+	static const char provider[] = "prov", name[] = "name", field_name[] = "Message";
+	char text[] = "text";
+	struct event_field field = {field_name, FIELD_TEXT, {.text = text}};
+	struct event e = {.kind = EVENT_GENERIC, .provider = provider, .name = name,
+			  .names_stay = true, .fields = &field, .nfields = 1};
+	struct queue *q = queue_new(4096);
+
+	assert_int_equal(bytes_of(q, &e), EVENT_BYTES + sizeof(field) + 8);
+	text[0] = 'X';
+	assert_ptr_equal(queue_peek(q)->provider, provider);
+	assert_ptr_equal(queue_peek(q)->name, name);
+	assert_ptr_equal(queue_peek(q)->fields->name, field_name);
+	assert_string_equal(queue_peek(q)->fields->v.text, "text");
+	queue_free(q);
+}
+
 TEST(queue_keeps_absent_texts_and_fields_get_empty_ones)
 {
 	struct event_field field = {NULL, FIELD_TEXT, {.text = NULL}};
@@ -438,6 +541,49 @@ TEST(queue_of_a_writer_faster_than_its_reader_tears_nothing)
 	queue_free(pair.q);
 }
 
+/* From 1 to 256, two for each place: some come again at once, some displace others. */
+static uint64_t id_of(uint64_t n)
+{
+	return 1 + (n % 3 ? n % 8 : n % 256);
+}
+
+static void write_stacks(void *ctx)
+{
+	struct frame_ref frames[2] = {{NULL, 0, 0}};
+	struct event e = {.kind = EVENT_SAMPLE, .stack_frames = frames, .nstack_frames = 2};
+	uint64_t n;
+
+	for (n = 1; n <= ENOUGH; n++) {
+		e.time_ns = n;
+		e.stack_id = frames[0].offset = frames[1].offset = id_of(n);
+		while (!queue_offer(ctx, &e))
+			os_sleep_ns(1000);
+	}
+	queue_finish(ctx);
+}
+
+TEST(a_reader_sees_the_frames_of_each_stack_that_comes_again)
+{
+	struct queue *q = queue_new(8192);
+	struct os_thread *writer;
+	const struct event *e;
+	uint64_t n = 0;
+
+	assert_int_equal(os_thread_start("writer", write_stacks, q, &writer, NULL), 0);
+	while (n < ENOUGH) {
+		e = queue_peek(q);
+		if (!e)
+			continue;
+		assert_int_equal(e->time_ns, ++n);
+		assert_int_equal(e->stack_id, id_of(n));
+		assert_int_equal(e->stack_frames[0].offset, id_of(n));
+		assert_int_equal(e->stack_frames[1].offset, id_of(n));
+		queue_pop(q);
+	}
+	os_thread_join(writer);
+	queue_free(q);
+}
+
 /* What was put before a watermark is seen by whoever sees the watermark. */
 static bool marked_events_are_there(struct queue *q)
 {
@@ -552,6 +698,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queue_gives_events_in_order),
 		cmocka_unit_test(queue_copies_frames_fields_and_texts),
+		cmocka_unit_test(queue_copies_the_frames_of_a_stack_with_an_id_once),
+		cmocka_unit_test(queue_copies_a_stack_again_that_another_one_displaced),
+		cmocka_unit_test(queue_copies_the_frames_of_a_stack_that_it_refused),
+		cmocka_unit_test(queue_copies_a_stack_that_is_too_deep_to_be_kept_each_time),
+		cmocka_unit_test(queue_does_not_copy_names_that_stay),
 		cmocka_unit_test(queue_keeps_absent_texts_and_fields_get_empty_ones),
 		cmocka_unit_test(queue_cuts_long_texts),
 		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
@@ -569,6 +720,7 @@ int main(void)
 		cmocka_unit_test(the_first_watermark_wakes_who_takes),
 		cmocka_unit_test(nothing_older_follows_what_a_rest_released),
 		cmocka_unit_test(queue_of_a_writer_faster_than_its_reader_tears_nothing),
+		cmocka_unit_test(a_reader_sees_the_frames_of_each_stack_that_comes_again),
 		cmocka_unit_test(queue_events_are_there_before_their_watermark),
 		cmocka_unit_test(queue_without_memory_is_none_and_putting_takes_none),
 	};

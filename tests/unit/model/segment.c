@@ -281,6 +281,60 @@ TEST(open_segment_keeps_its_frames_until_it_is_freed)
 	assert_int_equal(frames_now().frames, 0);
 }
 
+TEST(a_segment_is_the_same_when_others_come_before_its_end)
+{
+	struct segment *at_once = seglab_segment(&lab, 1000, 3), *s = NULL;
+
+	segment_builder_free(lab.builder);
+	assert_int_equal(segment_builder_new(lab.frames, lab.processes, &lab.builder, NULL), 0);
+	assert_int_equal(segment_seal_end(lab.builder, &s, NULL), 0);
+	assert_null(s);
+	assert_int_equal(seglab_sample(&lab, 1000, 0, "ab"), 0);
+	assert_int_equal(seglab_sample(&lab, 2000, 0, "ab"), 0);
+	assert_int_equal(seglab_sample(&lab, 3000, 0, "ab"), 0);
+	assert_int_equal(segment_seal_begin(lab.builder, NULL), 0);
+	assert_true(segment_is_empty(lab.builder));
+	assert_int_equal(seglab_sample(&lab, 4000, 0, "xyz"), 0);
+	assert_int_equal(segment_seal_end(lab.builder, &s, NULL), 0);
+	assert_int_equal(s->nsamples, 3);
+	assert_int_equal(s->nbytes, at_once->nbytes);
+	assert_memory_equal(s->bytes, at_once->bytes, s->nbytes);
+	segment_unref(at_once);
+	segment_unref(s);
+	assert_int_equal(frames_now().frames, 3);
+}
+
+TEST(what_is_not_sealed_to_its_end_is_dropped_with_the_builder)
+{
+	assert_int_equal(seglab_sample(&lab, 1000, 0, "ab"), 0);
+	assert_int_equal(segment_seal_begin(lab.builder, NULL), 0);
+	segment_builder_free(lab.builder);
+	lab.builder = NULL;
+	assert_int_equal(frames_now().frames, 0);
+}
+
+/* The frames are not looked at again in a segment, and are in the next one. */
+TEST(a_stack_with_an_id_has_the_node_that_it_had)
+{
+	struct frame_ref frames[2] = {{lab.object, 20, 0}, {lab.object, 10, 0}}, other[2] = {0};
+	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .process = lab.app,
+			  .thread = lab.threads[0], .stack_frames = frames, .nstack_frames = 2,
+			  .stack_id = 5};
+	uint32_t node = segment_stack_of(lab.builder, &e, NULL, NULL);
+	struct segment *s;
+
+	assert_int_equal(node, seglab_stack(&lab, "ak"));
+	e.stack_frames = other;
+	assert_int_equal(segment_stack_of(lab.builder, &e, NULL, NULL), node);
+	e.stack = node;
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	s = seglab_seal(&lab);
+	e.stack_frames = frames;
+	assert_int_equal(segment_stack_of(lab.builder, &e, NULL, NULL), node);
+	assert_int_equal(seglab_stack(&lab, "ak"), node);
+	segment_unref(s);
+}
+
 TEST(segment_of_two_owners_goes_with_the_last)
 {
 	struct segment *s;
@@ -625,6 +679,9 @@ int main(void)
 		WITH_LAB(sealed_segment_keeps_its_frames_and_threads),
 		WITH_LAB(a_source_keeps_its_thread_0_when_events_without_one_are_gone),
 		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
+		WITH_LAB(a_segment_is_the_same_when_others_come_before_its_end),
+		WITH_LAB(what_is_not_sealed_to_its_end_is_dropped_with_the_builder),
+		WITH_LAB(a_stack_with_an_id_has_the_node_that_it_had),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
 		WITH_LAB(times_of_samples_are_read_without_the_rest),
