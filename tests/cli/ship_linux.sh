@@ -323,7 +323,7 @@ objects() { find bucket -name '*_object' | sed 's/.*\///; s/[.].*//' | sort; }
 check each_is_an_object diff <(uuids s.db) <(objects)
 day=$(hostname)/$(date -u +%Y/%m/%d)
 check by_host_and_day [ "$(find bucket -path "*/evidence/prod/$day/*_object" | wc -l)" = 6 ]
-expect a_large_one_goes_in_parts 0 'incident 2 is sent, 128 KB' ship 2 --store s.db \
+expect a_large_one_goes_in_parts 0 'incident 2 is sent, 108 KB' ship 2 --store s.db \
 	--to 's3://evidence/parts;PartKB=50'
 whole=$(find bucket -path '*/parts/*_object')
 check which_are_one_object_then "$RECORDER" verify --store "$whole"
