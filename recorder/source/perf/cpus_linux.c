@@ -100,11 +100,6 @@ static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 	return rc;
 }
 
-static void add_polled(struct perf_cpus *c, const struct perf_ring *ring)
-{
-	c->polled[c->npolled++] = (struct pollfd){.fd = ring->fd, .events = POLLIN};
-}
-
 /* poll() refuses more entries than the descriptor limit, even negative ones. */
 static void list_open_rings(struct perf_cpus *c)
 {
@@ -119,18 +114,14 @@ static void list_open_rings(struct perf_cpus *c)
 		c->open[c->nopen++] = &c->heap;
 	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
 	c->npolled = 1;
-	for (i = 0; i < c->nopen; i++)
-		if (c->open[i]->sideband)
-			add_polled(c, c->open[i]);
-	c->npolled_sideband = c->npolled - 1;
 	for (i = 0; i < c->nopen; i++) {
 		const struct perf_ring *r = c->open[i];
 
 		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (r->sideband || r->heap || r->unpolled ||
-		    (c->ask.peeked && !r->probes && !r->faults && !r->unmaps))
+		if (r->heap || r->unpolled ||
+		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
 			continue;
-		add_polled(c, r);
+		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
 	}
 }
 
@@ -234,27 +225,6 @@ static void open_new_probes(struct perf_cpus *c)
 			probes_enable(c->probes, i, rings, true);
 	}
 	list_open_rings(c);
-}
-
-bool perf_cpus_is_urgent(struct perf_cpus *c)
-{
-	unsigned i;
-
-	for (i = 0; i < c->nopen; i++)
-		if (c->open[i]->sideband && (perf_ring_refresh(c->open[i]) ||
-					     perf_ring_is_urgent(c->open[i])))
-			return true;
-	return false;
-}
-
-bool perf_cpus_can_wait(struct perf_cpus *c)
-{
-	unsigned i;
-
-	for (i = 1; i < c->npolled; i++)
-		if (c->polled[i].revents & (i > c->npolled_sideband ? ~0 : ~POLLIN))
-			return false;
-	return !perf_cpus_is_urgent(c);
 }
 
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)

@@ -32,7 +32,7 @@ struct perf_cpus {
 	} *turns;                            /* a heap of those that have a record; room for all */
 	unsigned nturns;
 	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
-	unsigned npolled, npolled_sideband;  /* these are the first after the wake event */
+	unsigned npolled;
 	struct os_wake *wake;
 	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };
@@ -69,10 +69,6 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log);
 /* Wait for records. returns  false when the time is over, or after perf_cpus_wake() */
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns);
 void perf_cpus_wake(struct perf_cpus *c);            /* any thread */
-/* Whether a side-band ring holds a mapping, or is half full. */
-bool perf_cpus_is_urgent(struct perf_cpus *c);
-/* After perf_cpus_wait(): whether it returned for starts, ends and names of tasks alone. */
-bool perf_cpus_can_wait(struct perf_cpus *c);
 
 /* Read how far the kernel has written each ring. returns  whether one is half full */
 bool perf_cpus_refresh(struct perf_cpus *c);

@@ -260,32 +260,12 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	}
 }
 
-/*
- * Nothing must be done at once about tasks that start, end or get a name: their records alone wait
- * until the time is over. returns  false when it is, or after perf_cpus_wake()
- */
-static bool wait_for_records(struct perf_cpus *cpus, uint64_t wait_ns)
-{
-	uint64_t now_ns = os_now_ns(), end_ns = now_ns + wait_ns, before_ns;
-
-	while (now_ns < end_ns && perf_cpus_wait(cpus, end_ns - now_ns)) {
-		if (!perf_cpus_can_wait(cpus))
-			return true;
-		before_ns = now_ns;
-		now_ns = os_now_ns();
-		if (now_ns - before_ns < COALESCE_NS)    /* many start */
-			os_sleep_ns(COALESCE_NS);
-	}
-	return false;
-}
-
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
 	struct source_pace pace = {.at_ns = os_now_ns()};
 	uint64_t wait_ns = 0;
 	uint64_t turn_ns;
-	bool is_urgent = false;              /* what has come since may not wait either */
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -310,16 +290,13 @@ static int perf_run(struct source *source, struct err *err)
 		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are gone
 		 * 10 ms later would have 10 % of their names, not 43 % (cli/names_linux.sh).
 		 */
-		if (is_urgent || wait_for_records(&s->cpus, wait_ns)) {
+		if (perf_cpus_wait(&s->cpus, wait_ns))
 			os_sleep_ns(COALESCE_NS + s->cfg.capture.batch_ns);
-			perf_cpus_wait(&s->cpus, 0);  /* forget what woke up meanwhile */
-		}
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
 		deliver(s, until_ns, now);
-		is_urgent = s->delivered_ns >= until_ns && perf_cpus_is_urgent(&s->cpus);
 		turn_ns = source_turn_ns(&pace, atomic_load(&s->events), now);
 		wait_ns = s->delivered_ns < until_ns ? TABLES_POLL_NS : turn_ns - now % turn_ns;
 		follow_level(s);

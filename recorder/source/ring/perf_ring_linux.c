@@ -18,11 +18,6 @@
 #define LARGE_RECORD_BYTES 8192u            /* of a mapping, with a path of 4,096 bytes */
 #define FAST_HZ 1000u
 #define FAST_WAKE_BYTES 65536u              /* some 40 short samples */
-/*
- * More than two records of tasks, less than one of a file that is mapped with a path of 24 or more
- * characters; exec(2) writes over 300 bytes.
- */
-#define SIDEBAND_WAKE_BYTES 128u
 #define STACK_DEPTH_MAX 127u            /* kernel.perf_event_max_stack's default */
 
 int perf_event_fd(struct perf_event_attr *attr, unsigned cpu)
@@ -69,7 +64,7 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	attr.task = 1;
 	attr.build_id = ask->build_ids;
 	attr.ksymbol = ask->ksymbols;
-	attr.wakeup_watermark = SIDEBAND_WAKE_BYTES;
+	attr.wakeup_watermark = 1;
 	fd = open_event(&attr, ring->cpu, ask);
 	if (fd >= 0 || (errno != EINVAL && errno != E2BIG) || (!ask->build_ids && !ask->ksymbols))
 		return fd;
@@ -463,23 +458,6 @@ bool perf_ring_refresh(struct perf_ring *ring)
 		return false;
 	ring->was_full |= ring->head - ring->tail + LARGE_RECORD_BYTES > ring->data_bytes;
 	return ring->head - ring->tail > ring->data_bytes / 2;
-}
-
-bool perf_ring_is_urgent(struct perf_ring *ring)
-{
-	const char *data = (const char *)ring->map + ring->page_bytes;
-	struct perf_event_header header;
-
-	if (ring->calm < ring->tail)
-		ring->calm = ring->tail;
-	for (; ring->calm < ring->head; ring->calm += header.size) {
-		memcpy(&header, data + (ring->calm & (ring->data_bytes - 1)), sizeof(header));
-		if (header.size < sizeof(header) ||
-		    (header.type != PERF_RECORD_FORK && header.type != PERF_RECORD_EXIT &&
-		     header.type != PERF_RECORD_COMM))
-			return true;
-	}
-	return false;
 }
 
 /*

@@ -50,7 +50,6 @@ struct perf_ring {
 	void *map;
 	size_t page_bytes, data_bytes;       /* the data start at the second page */
 	uint64_t head, tail;                 /* what may be read now is between them */
-	uint64_t calm;                       /* up to here, or the tail, nothing is urgent */
 	uint64_t refreshed_ns;               /* and it was all written before */
 	bool was_full;                       /* there was no room for a large record */
 	bool have;                           /* `record` is the oldest unconsumed one */
@@ -151,11 +150,6 @@ int perf_ring_set_period(struct perf_ring *ring, uint64_t period);
 
 /* Read how far the kernel has written. returns  whether it is more than half full */
 bool perf_ring_refresh(struct perf_ring *ring);
-/*
- * Whether a side-band ring holds more than starts, ends and names of tasks: a mapping, whose file
- * may soon be gone.
- */
-bool perf_ring_is_urgent(struct perf_ring *ring);
 /*
  * The oldest record, or NULL; valid until perf_ring_next(). Records that could not be parsed are
  * followed by a PERF_KIND_LOST record with their number; where the rest of the ring had to be

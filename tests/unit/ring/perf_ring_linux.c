@@ -69,7 +69,6 @@ static void start_at(uint64_t head)
 {
 	memset(ring.map, 0, (size_t)sysconf(_SC_PAGESIZE));
 	page()->data_head = ring.head = ring.tail = head;
-	ring.calm = 0;
 	ring.have = ring.was_full = false;
 	ring.damaged = ring.unreported = 0;
 }
@@ -235,47 +234,6 @@ TEST(a_ring_says_when_it_is_half_full)
 	assert_false(perf_ring_refresh(&ring));
 }
 
-static void write_sideband(uint32_t type)
-{
-	struct perf_bytes b;
-
-	perf_bytes_begin(&b, type, 0);
-	perf_bytes_u64(&b, 5);
-	perf_bytes_trailer(&b, 5, 6, 100, 0);
-	perf_bytes_end(&b);
-	write_bytes(b.bytes, b.n);
-}
-
-/* At each place of the ring: what is looked at wraps. */
-TEST(a_mapping_is_urgent_and_starts_ends_and_names_of_tasks_are_not)
-{
-	static const uint32_t others[] = {PERF_RECORD_MMAP2, PERF_RECORD_LOST,
-					  PERF_RECORD_KSYMBOL};
-	uint64_t head;
-	unsigned i;
-
-	for (head = 0; head < DATA_BYTES; head += 8) {
-		start_at(head);
-		assert_false(perf_ring_is_urgent(&ring));
-		for (i = 0; i < 10; i++) {
-			write_sideband(PERF_RECORD_FORK);
-			write_sideband(PERF_RECORD_COMM);
-			write_sideband(PERF_RECORD_EXIT);
-		}
-		perf_ring_refresh(&ring);
-		assert_false(perf_ring_is_urgent(&ring));
-		write_sideband(others[head / 8 % COUNT_OF(others)]);
-		write_sideband(PERF_RECORD_EXIT);
-		assert_false(perf_ring_is_urgent(&ring));
-		perf_ring_refresh(&ring);
-		assert_true(perf_ring_is_urgent(&ring));
-		assert_true(perf_ring_is_urgent(&ring));
-		while (perf_ring_peek(&ring))
-			perf_ring_next(&ring);
-		assert_false(perf_ring_is_urgent(&ring));
-	}
-}
-
 /* Of its own mapping, say, or of somebody else's exec. */
 TEST(what_is_no_sample_is_damage_in_a_ring_that_programs_write)
 {
@@ -411,8 +369,6 @@ int main(void)
 		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
 		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
 		cmocka_unit_test(a_ring_says_when_it_is_half_full),
-		cmocka_unit_test(
-			a_mapping_is_urgent_and_starts_ends_and_names_of_tasks_are_not),
 		cmocka_unit_test(what_is_no_sample_is_damage_in_a_ring_that_programs_write),
 		cmocka_unit_test(what_a_program_changes_later_does_not_reach_the_record),
 		cmocka_unit_test(head_that_cannot_be_drops_what_a_program_wrote),
