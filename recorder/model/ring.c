@@ -93,12 +93,12 @@ void ring_put(struct ring *ring, struct segment *segment)
 
 bool ring_give_up_oldest(struct ring *ring)
 {
-	bool did = evict_above(ring, 0, 0);
-
+	if (!evict_above(ring, 0, 0))
+		return false;
 	os_mutex_lock(ring->lock);
 	ring->use.given_up_until_ns = ring->use.evicted_until_ns;
 	os_mutex_unlock(ring->lock);
-	return did;
+	return true;
 }
 
 void ring_set_max(struct ring *ring, size_t max_bytes)

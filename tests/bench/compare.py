@@ -9,7 +9,7 @@ median of the ratios and its 95 % interval (ranks of the binomial distribution; 
 assumed). A number moved if the interval leaves out 1; what did not move is printed with -v. Goals
 are those of the ratios to commit 386384e; a missed one changes the exit code with --strict. What
 an old commit's bench programs do not know has no row; what is measured from outside (show,
-nettrace, start, switch) has one for every commit.
+nettrace, start, switch, interrupt, live, load) has one for every commit.
 
 The same as JSON, with the machine: build/bench/compare/results.jsonl
 """

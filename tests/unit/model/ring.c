@@ -97,6 +97,30 @@ TEST(ring_evicts_oldest_when_full)
 	ring_free(ring);
 }
 
+TEST(what_the_ring_gives_up_is_told_from_what_had_no_room)
+{
+	struct ring *ring = open_ring(2 * segment_bytes());
+	unsigned i;
+
+	assert_false(ring_give_up_oldest(ring));
+	for (i = 100; i < 103; i++)
+		ring_put(ring, segment_at(i));
+	assert_int_equal(use_of(ring).given_up_until_ns, 0);
+	assert_true(ring_give_up_oldest(ring));
+	assert_int_equal(use_of(ring).evicted_until_ns, 1011000);
+	assert_int_equal(use_of(ring).given_up_until_ns, 1011000);
+	assert_true(ring_give_up_oldest(ring));
+	ring_put(ring, segment_at(103));
+	ring_set_max(ring, 1);
+	ring_put(ring, segment_at(104));
+	assert_int_equal(use_of(ring).evicted_until_ns, 1031000);
+	assert_int_equal(use_of(ring).given_up_until_ns, 1021000);
+	assert_true(ring_give_up_oldest(ring));
+	assert_false(ring_give_up_oldest(ring));
+	assert_int_equal(use_of(ring).given_up_until_ns, 1041000);
+	ring_free(ring);
+}
+
 TEST(ring_keeps_one_segment_however_large)
 {
 	struct ring *ring = open_ring(1);
@@ -345,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_LAB(ring_evicts_oldest_when_full),
+		WITH_LAB(what_the_ring_gives_up_is_told_from_what_had_no_room),
 		WITH_LAB(ring_keeps_one_segment_however_large),
 		WITH_LAB(ring_evicts_several_small_ones_for_a_large_one),
 		WITH_LAB(ring_of_many_segments_keeps_their_order),
