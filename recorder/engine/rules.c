@@ -389,8 +389,6 @@ bool rules_feed(struct engine *e, const struct event *event)
 	bool fired = false, now;
 	uint32_t i;
 
-	if (!e->cfg->ntriggers)
-		return false;
 	for (i = 0; i < e->cfg->ntriggers; i++) {
 		struct trigger *t = e->cfg->triggers[i];
 		const bool in_window = e->rules.all[i].in_window;
