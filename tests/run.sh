@@ -22,9 +22,10 @@
 # limit is 240 s; a script sets another by a line "# time limit: SECONDS". From outside: BUILD (for
 # RECORDER), TIME_LIMIT, JOBS.
 #
-# Two run at a time, and beside two live scripts a third program or script. A script with a line
-# "# alone: WHY" has the machine to itself, and so has one of a sanitized recorder: it holds
-# build/quiet.lock, which all that may run beside others share (other programs, make check-bare).
+# Two run at a time, and beside two live scripts a third program or script; four where no script is
+# live. A script with a line "# alone: WHY" has the machine to itself, and so has one of a sanitized
+# recorder: it holds build/quiet.lock, which all that may run beside others share (other programs,
+# make check-bare).
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and so does the unit test
 # perf/live_linux; tests/cli/windows_X.sh and stopped/X_windows.exe stop and sample threads. Other
@@ -276,7 +277,7 @@ if [ ${#live[@]} -gt 1 ]; then
 	third=
 else
 	several "$jobs" -- "${live[@]}"
-	rest "$jobs"
+	rest $((jobs * 2))       # nothing records, and many wait
 fi
 flock -u 7
 [ ${#alone[@]} = 0 ] && [ ! -e "$WORK/again.1" ] || flock -x 7
