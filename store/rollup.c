@@ -3,9 +3,10 @@
  * second.
  *
  * Every segment is read back from what was stored, so that its CRC is proven. Where the same store
- * put it, all of it lies in the window, and nothing was lost in it, its samples were counted as they
- * were recorded; any other segment is decoded, and so are those of a partial incident. A file of the
- * history holds hours, which nobody may wait for: each segment of it is counted when it is put.
+ * put it, all of it lies in the window, and nothing was lost in it, its samples were counted as
+ * they were recorded; any other segment is decoded, and so are those of a partial incident. A file
+ * of the history holds hours, which nobody may wait for: each segment of it is counted when it is
+ * put.
  */
 #include "store/store_private.h"
 
