@@ -183,13 +183,14 @@ void put_varint_late(struct buf *b, uint64_t v);     /* when there may be no roo
 
 static inline void put_varint(struct buf *b, uint64_t v)
 {
-	uint8_t *at = (uint8_t *)b->data + b->len;
+	uint8_t *at;
 	size_t n = 1;
 
 	if (b->failed || b->cap - b->len <= VARINT_MAX_BYTES) {
 		put_varint_late(b, v);
 		return;
 	}
+	at = (uint8_t *)b->data + b->len;
 	if (v < 0x80)
 		at[0] = (uint8_t)v;
 	else
