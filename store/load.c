@@ -449,12 +449,12 @@ static int load_segments(struct store *s, int64_t incident_id, const struct ids 
 
 	task_rows_init(&l.tasks, &l.pages);
 	if (segments)
-		rc = read_listed_segments(s, incident_id, segments,
+		rc = read_listed_segments(s, incident_id, segments, NULL,
 					  events_only ? segment_decode_events : segment_decode,
 					  load_segment, note_damage, &l, err);
 	else
-		rc = read_segments(s, incident_id, segment_decode, load_segment, note_damage, &l,
-				   err);
+		rc = read_segments(s, incident_id, NULL, segment_decode, load_segment, note_damage,
+				   &l, err);
 	if (!rc)
 		rc = settle_damage(&l, err);
 	task_rows_free(&l.tasks);

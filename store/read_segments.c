@@ -19,6 +19,7 @@ struct slot {
 	struct ahead_job job;
 	struct stored_segment segment;
 	struct buf lists, data;      /* as they are stored */
+	const struct incident_head *summed;          /* see read_segments() */
 	segment_decoder *decode;
 	struct err why;
 	int rc;
@@ -34,12 +35,13 @@ static void decode_slot(struct ahead_job *job)
 	struct buf raw = {0};
 	struct blob packed_lists = {slot->lists.data, slot->lists.len};
 	struct blob packed_data = {slot->data.data, slot->data.len};
+	segment_decoder *decode = slot->segment.sums ? segment_decode_head : slot->decode;
 	int rc = lists_unpack(&packed_lists, &lists, &slot->why);
 
 	if (!rc)
 		rc = blob_unpack(&packed_data, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
 	if (!rc)
-		rc = slot->decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
+		rc = decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
 	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))
 		rc = err_set(&slot->why, ERR_FORMAT,
 			     "its lists of threads and frames are not those of its columns");
@@ -93,6 +95,7 @@ static int fetch_row(struct store *s, int64_t incident_id, int64_t id, struct sl
 static void fetch(struct store *s, int64_t incident_id, int64_t id, struct slot *slot)
 {
 	slot_clear(slot);
+	slot->segment.sums = slot->summed ? sums_find(s, id, slot->summed) : NULL;
 	memset(&slot->why, 0, sizeof(slot->why));
 	slot->segment.id = id;
 	slot->rc = fetch_row(s, incident_id, id, slot);
@@ -132,8 +135,8 @@ static int deliver_slot(struct store *s, int64_t incident_id, struct slot *slot,
 }
 
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 segment_decoder *decode, segment_reader *each, damage_reader *damaged,
-			 void *ctx, struct err *err)
+			 const struct incident_head *summed, segment_decoder *decode,
+			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
 {
 	struct slot slots[SLOTS] = {{.rc = 0}}, *slot;
 	struct ahead ahead = {0};
@@ -148,6 +151,7 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 			slot = &slots[given % SLOTS];
 			slot->job.run = decode_slot;
 			slot->decode = decode;
+			slot->summed = summed;
 			fetch(s, incident_id, ids->ids[given], slot);
 			if (!slot->rc)
 				ahead_give(&ahead, &slot->job);
@@ -163,8 +167,9 @@ int read_listed_segments(struct store *s, int64_t incident_id, const struct ids 
 }
 
 /* Ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_decoder *decode,
-		  segment_reader *each, damage_reader *damaged, void *ctx, struct err *err)
+int read_segments(struct store *s, int64_t incident_id, const struct incident_head *summed,
+		  segment_decoder *decode, segment_reader *each, damage_reader *damaged, void *ctx,
+		  struct err *err)
 {
 	struct query q = db_query(
 		s,
@@ -175,7 +180,8 @@ int read_segments(struct store *s, int64_t incident_id, segment_decoder *decode,
 	int rc = ids_collect(&q, &ids);
 
 	if (!rc)
-		rc = read_listed_segments(s, incident_id, &ids, decode, each, damaged, ctx, err);
+		rc = read_listed_segments(s, incident_id, &ids, summed, decode, each, damaged, ctx,
+					  err);
 	free(ids.ids);
 	return rc;
 }

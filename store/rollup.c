@@ -2,9 +2,11 @@
  * What an incident's segments add up to in its window: samples by quality, losses by cpu and
  * second.
  *
- * It is counted from what was stored, not from memory. So it also proves that every segment can be
- * read back, and the same code counts a partial incident. A file of the history holds hours, which
- * nobody may wait for: each segment of it is counted when it is put.
+ * Every segment is read back from what was stored, so that its CRC is proven. Where the same store
+ * put it, all of it lies in the window, and nothing was lost in it, its samples were counted as
+ * they were recorded; any other segment is decoded, and so are those of a partial incident. A file
+ * of the history holds hours, which nobody may wait for: each segment of it is counted when it is
+ * put.
  */
 #include "store/store_private.h"
 
@@ -12,6 +14,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PUT_SUMS 1024u                       /* segments; 64 KB */
 
 struct counting {
 	const struct incident_head *head;
@@ -37,6 +41,41 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 			continue;
 		c->r->quality[sample->quality]++;
 		c->r->samples++;
+	}
+}
+
+void sums_put(struct store *s, const struct segment *segment)
+{
+	const int64_t id = segment->store_id;
+	struct put_sums *at;
+
+	if (!s->put)
+		s->put = calloc(PUT_SUMS, sizeof(*s->put));
+	if (!s->put)
+		return;
+	at = &s->put[(uint64_t)id % PUT_SUMS];
+	*at = (struct put_sums){.id = segment->nlosses ? 0 : id, .t0_ns = segment->t0_ns,
+				.t1_ns = segment->t1_ns};
+	memcpy(at->quality, segment->quality, sizeof(at->quality));
+}
+
+const struct put_sums *sums_find(const struct store *s, int64_t id,
+				 const struct incident_head *head)
+{
+	const struct put_sums *at = s->put ? &s->put[(uint64_t)id % PUT_SUMS] : NULL;
+
+	return at && at->id == id && incident_reaches(head, at->t0_ns) &&
+			       incident_reaches(head, at->t1_ns)
+		       ? at : NULL;
+}
+
+static void add_sums(struct rollup *r, const struct put_sums *sums)
+{
+	unsigned i;
+
+	for (i = 0; i < QUALITIES; i++) {
+		r->quality[i] += sums->quality[i];
+		r->samples += sums->quality[i];
 	}
 }
 
@@ -85,13 +124,15 @@ static int count_losses(struct counting *c, const struct segment_content *conten
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 int rollup_add(struct rollup *r, const struct incident_head *head,
-	       const struct segment_content *content, struct err *err)
+	       const struct segment_content *content, const struct put_sums *sums, struct err *err)
 {
 	struct counting c = {.head = head, .r = r};
 	unsigned stream;
 	int rc = count_losses(&c, content, err);
 
 	count_samples(&c, content);
+	if (sums)
+		add_sums(r, sums);
 	for (stream = 0; stream < STREAMS_MAX; stream++) {
 		if (!r->period_ns[stream])
 			r->period_ns[stream] = content->period_ns[stream];
@@ -103,7 +144,7 @@ static int count_segment(void *ctx, const struct stored_segment *segment, struct
 {
 	struct counting *c = ctx;
 
-	return rollup_add(c->r, c->head, &segment->content, err);
+	return rollup_add(c->r, c->head, &segment->content, segment->sums, err);
 }
 
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
@@ -112,7 +153,7 @@ int rollup_count(struct store *s, const struct incident_head *head, struct rollu
 	struct counting c = {.head = head, .r = out};
 
 	memcpy(out->period_ns, head->period_ns, sizeof(out->period_ns));
-	return read_segments(s, head->id, segment_decode_sums, count_segment, NULL, &c, err);
+	return read_segments(s, head->id, head, segment_decode_sums, count_segment, NULL, &c, err);
 }
 
 void rollup_free(struct rollup *r)

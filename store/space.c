@@ -43,13 +43,13 @@ int space_check_floor(struct store *s, struct err *err)
 /* Words without a pattern: a file system that compresses would store zeros in no space. */
 static int fill_reserve(struct os_file *file, struct err *err)
 {
-	uint64_t words[8192];
+	uint64_t words[8192], word = 1;
 	size_t done, i;
 	int rc = 0;
 
 	for (done = 0; !rc && done < RESERVE_BYTES; done += sizeof(words)) {
 		for (i = 0; i < COUNT_OF(words); i++)
-			words[i] = hash_u64(done + i + 1);
+			words[i] = word *= 0x9e3779b97f4a7c15u;
 		rc = os_write(file, words, sizeof(words), err);
 	}
 	return rc;

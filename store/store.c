@@ -481,6 +481,7 @@ void store_close(struct store *s)
 		return;
 	place_disconnect(s);
 	sums_end(s);
+	free(s->put);
 	interner_free(s->interner);
 	deflater_free(s->deflater);
 	os_close(s->lock);

@@ -67,6 +67,7 @@ struct store {
 	bool history;                        /* a file of the history: no reserve, no vacuum */
 	bool uses_redo;                      /* ... that is not complete: redo_private.h */
 	bool has_homes;                      /* its processes have home_id */
+	struct put_sums *put;                /* of segments put last, by id; NULL = none */
 	struct rollup *sums;                 /* of the history: of what was put; NULL = not known */
 	struct incident_head sums_of;
 	bool has_tasks;                      /* of the history, with pages of processes, threads */
@@ -201,8 +202,11 @@ int not_found(struct store *s, int64_t id, struct err *err);
 
 /* ---- read_segments.c ------------------------------------------------------------------------ */
 
+struct put_sums;
+
 struct stored_segment {
 	int64_t id;
+	const struct put_sums *sums;         /* and of its content only the head; NULL = all */
 	struct segment_content content;
 	int64_t *threads, *frames;           /* local index -> id; content.nthreads, nframes */
 };
@@ -222,15 +226,18 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
 
 /*
  * Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call.
- * damaged NULL: the first damaged segment is an error.
+ *
+ * summed   NULL, or a head: where sums_find() has a segment's sums, nothing of it is inflated
+ * damaged  NULL: the first damaged segment is an error
  */
-int read_segments(struct store *s, int64_t incident_id, segment_decoder *decode,
-		  segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
+int read_segments(struct store *s, int64_t incident_id, const struct incident_head *summed,
+		  segment_decoder *decode, segment_reader *each, damage_reader *damaged, void *ctx,
+		  struct err *err);
 
 /* The same for these segments, which need not be all of the incident's. */
 int read_listed_segments(struct store *s, int64_t incident_id, const struct ids *ids,
-			 segment_decoder *decode, segment_reader *each, damage_reader *damaged,
-			 void *ctx, struct err *err);
+			 const struct incident_head *summed, segment_decoder *decode,
+			 segment_reader *each, damage_reader *damaged, void *ctx, struct err *err);
 
 /* ---- load.c --------------------------------------------------------------------------------- */
 
@@ -266,9 +273,25 @@ struct rollup {
 
 #define LOSSES_MAX 65536u                    /* rows that are kept while a file is written */
 
-/* Add what a segment holds in the window of a head. */
+/* What a segment's samples add up to, as it was put; known while the store stays open. */
+struct put_sums {
+	int64_t id;                          /* 0 = none */
+	uint64_t t0_ns, t1_ns;
+	uint32_t quality[QUALITIES];
+};
+
+/* Remember those of a segment that was put, if nothing was lost in it. */
+void sums_put(struct store *s, const struct segment *segment);
+/*
+ * The sums of a segment that lies in the window of the head, and in which nothing was lost, or
+ * NULL: then it has to be decoded. Those of the last PUT_SUMS segments are known.
+ */
+const struct put_sums *sums_find(const struct store *s, int64_t id,
+				 const struct incident_head *head);
+
+/* Add what a segment holds in the window of a head; sums: those of its samples, or NULL. */
 int rollup_add(struct rollup *r, const struct incident_head *head,
-	       const struct segment_content *content, struct err *err);
+	       const struct segment_content *content, const struct put_sums *sums, struct err *err);
 
 /* Count what the stored segments of an incident hold in the window of its head. */
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,

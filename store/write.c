@@ -34,12 +34,15 @@ void sums_end(struct store *s)
 /* Without memory for it, or with losses without end, all is counted when the file is complete. */
 static void sums_add(struct store *s, int64_t incident_id, const struct segment *segment)
 {
+	const struct put_sums *known = sums_find(s, segment->store_id, &s->sums_of);
+	segment_decoder *decode = known ? segment_decode_head : segment_decode_sums;
 	struct segment_content content = {0};
 
 	if (!s->sums || s->sums_of.id != incident_id)
 		return;
-	if (segment_decode_sums(segment->bytes, segment->nbytes, &content, NULL) ||
-	    rollup_add(s->sums, &s->sums_of, &content, NULL) || s->sums->nlosses > LOSSES_MAX)
+	if (decode(segment->bytes, segment->nbytes, &content, NULL) ||
+	    rollup_add(s->sums, &s->sums_of, &content, known, NULL) ||
+	    s->sums->nlosses > LOSSES_MAX)
 		sums_end(s);
 	segment_content_free(&content);
 }
@@ -253,8 +256,10 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 
 	assert(s->mode == STORE_RECORD);
 	rc = db_transact(s, TX_NORMAL, put_segment, &w, err);
-	if (!rc)
+	if (!rc) {
 		segment->store_id = w.segment_id;
+		sums_put(s, segment);
+	}
 	buf_free(&w.lists);
 	buf_free(&w.data);
 	return rc;
@@ -304,6 +309,7 @@ int store_put_segments(struct store *s, int64_t incident_id, struct segment *con
 				  : err_memory(err, "while storing segments");
 	for (i = 0; !rc && i < n; i++) {
 		segments[i]->store_id = all.ids[i];
+		sums_put(s, segments[i]);
 		if (all.fresh[i])
 			sums_add(s, incident_id, segments[i]);
 	}

@@ -126,7 +126,8 @@ static void keep_despite_quota(struct engine *e, const struct event *event)
 static void want_facts(struct engine *e, const struct event *event)
 {
 	struct process *p = event->process;
-	bool wanted = !atomic_exchange(&p->has_event, true);
+	bool wanted = !atomic_load_explicit(&p->has_event, memory_order_relaxed) &&
+		      !atomic_exchange(&p->has_event, true);
 	uint64_t moved_ns = atomic_load(&p->moved_ns);
 
 	if (moved_ns != p->moved_asked_ns && event->time_ns >= moved_ns) {
@@ -165,7 +166,8 @@ static void deliver_event(struct engine *e, const struct event *from)
 
 	if (!m->started)
 		begin_time(e, event.time_ns);
-	release_ticks(e, event.time_ns);
+	if (event.time_ns >= m->next_tick_ns)
+		release_ticks(e, event.time_ns);
 	if (m->closed)
 		return;
 	if (event.time_ns > m->next_end_ns && e->policy->by_clock)

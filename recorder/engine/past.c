@@ -131,11 +131,14 @@ static void keep(struct past *q, const struct event *event, bool wanted)
 
 void past_keep(struct engine *e, const struct event *event, bool wanted)
 {
-	uint32_t i;
+	struct past *history = &e->shared.pasts[PAST_HISTORY], *top = &e->shared.pasts[PAST_TOP];
 
-	for (i = 0; i < PASTS; i++)
-		if (e->shared.pasts[i].builder)
-			keep(&e->shared.pasts[i], event, wanted);
+	if (!history->builder && !top->builder)
+		return;
+	if (history->builder)
+		keep(history, event, wanted);
+	if (top->builder)
+		keep(top, event, wanted);
 }
 
 /* A file has one rate, so that its samples tell the load: another one begins. */

@@ -27,6 +27,8 @@
  * the place that the id's last bits name, until another stack comes there. The producer knows what
  * stands where, and then puts an event without frames.
  */
+#define STEPS 64u                            /* of a ring: see struct queue; */
+#define STEPS_LEAST_BYTES ((size_t)1 << 20)  /* a smaller one has none */
 #define KEPT_STACKS 128u
 #define KEPT_FRAMES 128u                     /* of one; deeper ones are not kept */
 #define GIVE_BACK_NS NS_PER_SEC
@@ -34,22 +36,36 @@
 #define HEAD_BYTES (2 * sizeof(uint64_t))
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
 
+/*
+ * What each side writes for every record is a cache line away from what the other writes, and
+ * neither looks at the other's place for every record: a line that two CPUs write by turns costs
+ * more than a record. The producer looks at the tail when it needs room, at a watermark, and before
+ * it wakes the consumer; the consumer at the head when it has read all that it knew of. It says how
+ * far it is after each step of the ring, and when it finds the ring empty.
+ */
 struct queue {
 	char *bytes;
 	size_t size;                         /* power of two */
-	_Atomic uint64_t head;               /* written by the producer */
-	_Atomic uint64_t tail;               /* written by the consumer */
+	size_t step;                         /* 0: each looks, and says, for every record */
+	struct os_cond *wake;                /* NULL = none */
 	_Atomic uint64_t rewound;    /* by the producer: the ring was empty there and starts over */
 	_Atomic uint64_t watermark_ns;
 	_Atomic uint64_t rest;               /* the lag + 1; 0 = the producer does not rest */
 	_Atomic uint64_t lost;
-	struct os_cond *wake;                /* NULL = none */
-	size_t written;                      /* producer: since pages could be given back */
-	uint64_t given_ns;                   /* when they were */
-	uint64_t taken, taken_mark_ns;       /* consumer: of the peeked record: size, watermark */
 	/* The consumer's, which never looks before the producer has made it; NULL = not yet. */
 	struct frame_ref (*kept)[KEPT_FRAMES];
-	uint64_t kept_ids[KEPT_STACKS];      /* producer: whose frames it has, or will have */
+	char apart[64];
+	_Atomic uint64_t head;               /* the producer writes it, and all up to kept_ids */
+	uint64_t seen_tail;                  /* when it looked: the tail is not behind that */
+	uint64_t wake_at;                    /* the head at which it may wake the consumer again */
+	size_t written;                      /* since pages could be given back */
+	uint64_t given_ns;                   /* when they were */
+	uint64_t kept_ids[KEPT_STACKS];      /* whose frames `kept` has, or will have */
+	char apart_too[64];
+	_Atomic uint64_t tail;               /* the consumer writes this, and what follows */
+	uint64_t next;                       /* where it is: the tail, or behind it */
+	uint64_t seen_head;
+	uint64_t taken, taken_mark_ns;       /* of the peeked record: size, watermark */
 };
 
 struct queue *queue_new(size_t bytes)
@@ -62,6 +78,7 @@ struct queue *queue_new(size_t bytes)
 	while (size < bytes)
 		size *= 2;
 	q->size = size;
+	q->step = size < STEPS_LEAST_BYTES ? 0 : size / STEPS;
 	q->bytes = malloc(size);
 	if (!q->bytes) {
 		free(q);
@@ -146,8 +163,9 @@ static void put_fields(struct event *e, const struct event *from, const struct l
 		e->provider = put_text(&texts, from->provider, of->provider);
 	if (!from->names_stay && from->name)
 		e->name = put_text(&texts, from->name, of->name);
+	if (e->nfields)
+		memcpy(fields, from->fields, e->nfields * sizeof(*fields));
 	for (i = 0; i < e->nfields; i++) {
-		fields[i] = from->fields[i];
 		if (!from->names_stay)
 			fields[i].name = put_text(&texts, from->fields[i].name, of->fields[i].name);
 		if (fields[i].type == FIELD_TEXT)
@@ -190,13 +208,17 @@ static struct frame_ref *kept_place(struct queue *q, const struct event *e)
  */
 static bool find_place(const struct queue *q, size_t need, size_t *skip)
 {
-	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
-	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail = q->seen_tail;
 	size_t at = (size_t)(head & (q->size - 1)), to_end = q->size - at;
 	bool rewinds = head == tail && at >= q->size / 4 && need <= at;
 
 	*skip = to_end < need || rewinds ? to_end : 0;
 	return need + *skip <= q->size - (size_t)(head - tail);
+}
+
+static void look_at_tail(struct queue *q)
+{
+	q->seen_tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 }
 
 static void give_range_back(struct queue *q, size_t from, size_t to)
@@ -219,25 +241,56 @@ static void give_back(struct queue *q, uint64_t tail, size_t end)
 	}
 }
 
+/* Now and then, the record that ends at `end` was put: what the burst before it took, goes. */
+static void give_back_late(struct queue *q, uint64_t head, size_t end)
+{
+	uint64_t now_ns;
+
+	look_at_tail(q);
+	if (head - q->seen_tail >= q->size / 8)
+		return;
+	now_ns = os_now_ns();
+	if (now_ns - q->given_ns > GIVE_BACK_NS) {
+		give_back(q, q->seen_tail, end);
+		q->given_ns = now_ns;
+	}
+	q->written = 0;
+}
+
+/* If the ring is over a quarter full; when it stays so, not for each record. */
+static void wake_consumer(struct queue *q, uint64_t head)
+{
+	look_at_tail(q);
+	if (head - q->seen_tail <= q->size / 4)
+		return;
+	q->wake_at = head + q->step;
+	os_cond_signal(q->wake);
+}
+
 bool queue_offer(struct queue *q, const struct event *e)
 {
-	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed), tail;
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	size_t at = (size_t)(head & (q->size - 1));
 	struct lengths lengths;
-	uint64_t *kept_id = &q->kept_ids[e->stack_id % KEPT_STACKS], header, now_ns;
+	uint64_t *kept_id = &q->kept_ids[e->stack_id % KEPT_STACKS], header;
 	size_t need, skip;
 
 	lengths.kept = kept_place(q, e);
 	lengths.nframes = lengths.kept && *kept_id == e->stack_id ? 0 : e->nstack_frames;
 	need = record_bytes(e, &lengths);
 	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
-	if (!find_place(q, need, &skip))
-		return false;
+	if (!q->step)
+		look_at_tail(q);
+	if (!find_place(q, need, &skip)) {
+		look_at_tail(q);
+		if (!find_place(q, need, &skip))
+			return false;
+	}
 	if (skip) {
 		header = SKIP | skip;
 		memcpy(q->bytes + at, &header, sizeof(header));
 		at = 0;
-		if (head == atomic_load_explicit(&q->tail, memory_order_relaxed))
+		if (head == q->seen_tail)
 			atomic_store_explicit(&q->rewound, head + skip, memory_order_relaxed);
 	}
 	put_record(q->bytes + at, e, &lengths, need,
@@ -245,19 +298,12 @@ bool queue_offer(struct queue *q, const struct event *e)
 	if (lengths.kept)
 		*kept_id = e->stack_id;
 	head += skip + need;
-	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	q->written += need;
-	if (q->written > q->size / 4 && head - tail < q->size / 8) {
-		now_ns = os_now_ns();
-		if (now_ns - q->given_ns > GIVE_BACK_NS) {
-			give_back(q, tail, at + need);
-			q->given_ns = now_ns;
-		}
-		q->written = 0;
-	}
+	if (q->written > q->size / 4)
+		give_back_late(q, head, at + need);
 	atomic_store_explicit(&q->head, head, memory_order_release);
-	if (q->wake && head - tail > q->size / 4)
-		os_cond_signal(q->wake);
+	if (q->wake && head - q->seen_tail > q->size / 4 && head >= q->wake_at)
+		wake_consumer(q, head);
 	return true;
 }
 
@@ -274,6 +320,7 @@ void queue_watermark(struct queue *q, uint64_t time_ns)
 {
 	uint64_t before_ns = atomic_load_explicit(&q->watermark_ns, memory_order_relaxed);
 
+	look_at_tail(q);
 	if (time_ns <= before_ns)
 		return;
 	atomic_store_explicit(&q->watermark_ns, time_ns, memory_order_release);
@@ -307,22 +354,35 @@ uint64_t queue_lost(const struct queue *q)
 	return atomic_load_explicit(&q->lost, memory_order_relaxed);
 }
 
+/* All before `next` is read. */
+static void move_tail(struct queue *q)
+{
+	atomic_store_explicit(&q->tail, q->next, memory_order_release);
+}
+
+/* False when nothing has been put that is not read. */
+static bool look_at_head(struct queue *q)
+{
+	if (atomic_load_explicit(&q->tail, memory_order_relaxed) != q->next)
+		move_tail(q);
+	q->seen_head = atomic_load_explicit(&q->head, memory_order_acquire);
+	return q->seen_head != q->next;
+}
+
 const struct event *queue_peek(struct queue *q)
 {
-	uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
-	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	uint64_t header;
 	char *at;
 
 	for (;;) {
-		if (head == tail)
+		if (q->seen_head == q->next && !look_at_head(q))
 			return NULL;
-		at = q->bytes + (tail & (q->size - 1));
+		at = q->bytes + (q->next & (q->size - 1));
 		memcpy(&header, at, sizeof(header));
 		if (!(header & SKIP))
 			break;
-		tail += header & ~SKIP;
-		atomic_store_explicit(&q->tail, tail, memory_order_release);
+		q->next += header & ~SKIP;
+		move_tail(q);
 	}
 	q->taken = header;
 	memcpy(&q->taken_mark_ns, at + sizeof(header), sizeof(q->taken_mark_ns));
@@ -331,14 +391,15 @@ const struct event *queue_peek(struct queue *q)
 
 void queue_pop(struct queue *q)
 {
-	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	const struct event *e =
-		(const struct event *)(q->bytes + (tail & (q->size - 1)) + HEAD_BYTES);
+		(const struct event *)(q->bytes + (q->next & (q->size - 1)) + HEAD_BYTES);
 
 	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(e + 1))
 		memcpy(q->kept[e->stack_id % KEPT_STACKS], e->stack_frames,
 		       e->nstack_frames * sizeof(*e->stack_frames));
-	atomic_store_explicit(&q->tail, tail + q->taken, memory_order_release);
+	q->next += q->taken;
+	if (q->next - atomic_load_explicit(&q->tail, memory_order_relaxed) >= q->step)
+		move_tail(q);
 }
 
 uint64_t queue_released(const struct queue *q, uint64_t now_ns)

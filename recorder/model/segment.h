@@ -80,6 +80,8 @@ struct segment {
 	uint32_t nsamples, nevents;
 	uint32_t ncpu_samples;               /* those of STREAM_CPU: how busy the machine was */
 	uint32_t nthreads, nframes;
+	uint32_t quality[QUALITIES];         /* samples of streams that are counted */
+	uint32_t nlosses;                    /* events that tell of a loss */
 	const uint8_t *lists;                /* thread, then frame numbers: segment_threads() */
 	uint32_t lists_bytes;
 	const uint8_t *bytes;                /* the encoded form */
@@ -230,5 +232,8 @@ int segment_decode_times(const uint8_t *bytes, size_t n, struct segment_content 
 			 struct err *err);
 /* The same if nothing was lost in it, else all of it: what the sums of an incident are made of. */
 int segment_decode_sums(const uint8_t *bytes, size_t n, struct segment_content *out,
+			struct err *err);
+/* Its counts of threads and frames and its streams; nothing is unpacked. */
+int segment_decode_head(const uint8_t *bytes, size_t n, struct segment_content *out,
 			struct err *err);
 void segment_content_free(struct segment_content *c);

@@ -188,25 +188,34 @@ static uint32_t add_name(struct segment_builder *b, const char *name, uint32_t *
 	return local;
 }
 
-/*
- * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
- * which it mostly follows. stays: see event.names_stay.
- */
-static uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before, bool stays)
+/* known: where to note it; NULL = nowhere */
+static uint32_t find_name(struct segment_builder *b, const char *name, uint32_t before,
+			  struct known_name *known)
 {
-	struct known_name *known = &b->stayed[(uintptr_t)name / 4 % SEGMENT_POINTERS];
 	uint32_t local;
 
-	if (stays && name && known->at == name)
-		return known->local + 1;
 	if (!name || !name[0])
 		return 0;
 	local = add_name(b, name, &b->next_name[before % SEGMENT_MAX_NAMES]);
 	if (local == TABLE_NONE)
 		return UINT32_MAX;
-	if (stays)
+	if (known)
 		*known = (struct known_name){name, local};
 	return local + 1;
+}
+
+/*
+ * Index + 1 of a name, 0 for none, UINT32_MAX when it cannot be kept. before: of the one before it,
+ * which it mostly follows. stays: see event.names_stay.
+ */
+static inline uint32_t local_name(struct segment_builder *b, const char *name, uint32_t before,
+				  bool stays)
+{
+	struct known_name *known = &b->stayed[(uintptr_t)name / 4 % SEGMENT_POINTERS];
+
+	if (stays && name && known->at == name)
+		return known->local + 1;
+	return find_name(b, name, before, stays ? known : NULL);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -395,10 +404,13 @@ static uint32_t find_stack(struct segment_builder *b, const struct event *e, str
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
 	struct known_stack *known = &b->known[e->stack_id % SEGMENT_KNOWN_STACKS];
+	struct quota_use none = {0}, *use;
 	uint32_t node;
 
+	if (!b->quota.limit.processes && e->stack_id && known->id == e->stack_id)
+		return known->node;
+	use = quota_of(&b->quota, e->process, e->time_ns);
 	if (!use && b->quota.limit.processes)
 		return known_stack(b, e->stack_frames, e->nstack_frames, STACK_NONE);
 	use = use ? use : &none;
@@ -418,11 +430,6 @@ uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_f
 	const struct event e = {.stack_frames = leaf_first, .nstack_frames = n};
 
 	return segment_stack_of(b, &e, fresh, ctx);
-}
-
-void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota)
-{
-	b->quota.limit = *quota;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -468,18 +475,9 @@ void segment_builder_reset(struct segment_builder *b)
 	memset(b->steps, 0, sizeof(b->steps));
 	memset(b->known, 0, sizeof(b->known));
 	memset(b->stayed, 0, sizeof(b->stayed));
-	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
+	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = b->nlosses = 0;
+	memset(b->quality, 0, sizeof(b->quality));
 	quota_reset(&b->quota);
-}
-
-void segment_builder_drop_refs(struct segment_builder *b)
-{
-	uint32_t i;
-
-	for (i = 0; i < b->frame_list.count; i++)
-		frame_unref(frame_get(b->frames, b->frame_list.numbers[i]));
-	for (i = 0; i < b->threads.count; i++)
-		thread_unref(thread_get(b->processes, b->threads.numbers[i]));
 }
 
 void segment_builder_free(struct segment_builder *b)
@@ -539,6 +537,7 @@ static void add_sample(struct segment_builder *b, const struct event *e, uint32_
 	struct column *c = b->columns;
 	uint64_t tick = e->time_ns / SEGMENT_TICK_NS, weight = weight_of(e->value);
 	uint64_t stream = e->stream < STREAMS_MAX ? e->stream : STREAM_EVENT;
+	uint64_t quality = e->quality < QUALITIES ? e->quality : QUALITY_NONE;
 	uint64_t *last = clock_of(&b->clock, e->cpu);
 
 	note_time(b, tick);
@@ -550,7 +549,8 @@ static void add_sample(struct segment_builder *b, const struct event *e, uint32_
 	*last = tick;
 	column_thread(&c[COLUMN_SAMPLE_THREAD], &b->recent_threads, thread);
 	buf_put(&b->sample_stacks, &e->stack, sizeof(e->stack));
-	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality < QUALITIES ? e->quality : QUALITY_NONE);
+	column_run(&c[COLUMN_SAMPLE_QUALITY], quality);
+	b->quality[quality] += stream_is_counted((unsigned)stream);
 	b->nsamples++;
 	b->ncpu_samples += e->stream == STREAM_CPU;
 }
@@ -644,6 +644,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	put_double(&c[COLUMN_EVENT_VALUE].bytes, e->value);
 	put_fields(&c[COLUMN_EVENT_FIELDS].bytes, e, nfields, field_names);
 	quota_event_took(&b->quota, e, c[COLUMN_EVENT_FIELDS].bytes.len - before);
+	b->nlosses += e->kind == EVENT_LOST;
 	b->nevents++;
 	return 0;
 }

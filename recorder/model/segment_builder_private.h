@@ -148,7 +148,8 @@ struct segment_builder {
 	uint64_t period_ns[STREAMS_MAX];
 
 	uint64_t base_tick, t0_tick, t1_tick;
-	uint32_t nsamples, ncpu_samples, nevents;
+	uint32_t nsamples, ncpu_samples, nevents, nlosses;
+	uint32_t quality[QUALITIES];        /* see struct segment */
 	uint32_t appends_left;              /* for which all columns have room */
 	struct column columns[SEGMENT_COLUMNS];
 	struct sample_clock clock;
@@ -178,16 +179,24 @@ struct segment_builder {
 	struct sealing sealing;
 };
 
+void put_varint_late(struct buf *b, uint64_t v);     /* when there may be no room */
+
 static inline void put_varint(struct buf *b, uint64_t v)
 {
-	uint8_t bytes[VARINT_MAX_BYTES];
+	uint8_t *at;
+	size_t n = 1;
 
 	if (b->failed || b->cap - b->len <= VARINT_MAX_BYTES) {
-		buf_put(b, bytes, varint_put(bytes, v));
+		put_varint_late(b, v);
 		return;
 	}
-	b->len += varint_put((uint8_t *)b->data + b->len, v);
-	b->data[b->len] = '\0';
+	at = (uint8_t *)b->data + b->len;
+	if (v < 0x80)
+		at[0] = (uint8_t)v;
+	else
+		n = varint_put(at, v);
+	at[n] = '\0';
+	b->len += n;
 }
 
 static inline void column_plain(struct column *c, uint64_t v)

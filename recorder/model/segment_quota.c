@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota)
+{
+	b->quota.limit = *quota;
+}
+
 void quota_free(struct quota_book *q)
 {
 	free(q->uses);
@@ -55,11 +60,13 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 {
 	bool fresh = process && !atomic_load_explicit(&process->was_listed, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
-	uint64_t hash = hash_u64(number);
-	uint32_t at = table_find(&q->index, hash, same_use, q, &number);
+	uint64_t hash;
+	uint32_t at;
 
 	if (!q->limit.processes)
 		return NULL;
+	hash = hash_u64(number);
+	at = table_find(&q->index, hash, same_use, q, &number);
 	if (at != TABLE_NONE)
 		return &q->uses[at];
 	if (ARRAY_ROOM(q->uses, q->room, q->nuses + 1))

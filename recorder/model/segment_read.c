@@ -13,7 +13,7 @@
 
 #define MAX_COUNT 65536u                /* samples, events or names of one segment */
 
-enum part { ALL, EVENTS_ALONE, TIMES_ALONE, SUMS };
+enum part { ALL, EVENTS_ALONE, TIMES_ALONE, SUMS, HEAD_ALONE };
 
 struct reader {
 	struct segment_content *c;
@@ -211,8 +211,8 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 		return report_damage(r, "its counts");
 	if (!read_column_lengths(&h, lengths))
 		return report_damage(r, "the lengths of its columns");
-	rc = find_columns(r, &h, codec, lengths);
-	if (rc)
+	rc = r->part == HEAD_ALONE ? 0 : find_columns(r, &h, codec, lengths);
+	if (rc || r->part == HEAD_ALONE)
 		return rc;
 	/* Each of these takes at least a byte in the column named. */
 	if (c->nsamples > MAX_COUNT || c->nsamples > column_bytes(r, COLUMN_SAMPLE_TIME) ||
@@ -666,7 +666,9 @@ static int decode(const uint8_t *bytes, size_t n, enum part part, struct segment
 
 	if (!rc && part == SUMS)
 		rc = find_losses(&r);
-	if (!rc)
+	if (part == HEAD_ALONE)
+		c.nsamples = c.nnodes = c.nevents = 0;
+	else if (!rc)
 		rc = part == TIMES_ALONE || part == SUMS ? read_times_alone(&r) : read_content(&r);
 	free(r.unpacked);
 	free(r.split);
@@ -703,6 +705,12 @@ int segment_decode_sums(const uint8_t *bytes, size_t n, struct segment_content *
 			struct err *err)
 {
 	return decode(bytes, n, SUMS, out, err);
+}
+
+int segment_decode_head(const uint8_t *bytes, size_t n, struct segment_content *out,
+			struct err *err)
+{
+	return decode(bytes, n, HEAD_ALONE, out, err);
 }
 
 void segment_content_free(struct segment_content *c)

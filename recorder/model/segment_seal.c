@@ -12,6 +12,13 @@
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
+void put_varint_late(struct buf *b, uint64_t v)
+{
+	uint8_t bytes[VARINT_MAX_BYTES];
+
+	buf_put(b, bytes, varint_put(bytes, v));
+}
+
 /* Zeroed room for n bytes, kept for the next sealing; NULL without memory. */
 static void *scratch(struct buf *kept, size_t n)
 {
@@ -298,6 +305,16 @@ static bool encode(struct segment_builder *b)
 	return !failed && !s->head.failed && !s->lists.failed;
 }
 
+void segment_builder_drop_refs(struct segment_builder *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->frame_list.count; i++)
+		frame_unref(frame_get(b->frames, b->frame_list.numbers[i]));
+	for (i = 0; i < b->threads.count; i++)
+		thread_unref(thread_get(b->processes, b->threads.numbers[i]));
+}
+
 static void drop_lists(struct segment *s)
 {
 	struct segment_list list;
@@ -336,12 +353,14 @@ int segment_seal_begin(struct segment_builder *b, struct err *err)
 	}
 	s->is = (struct segment){
 		.number = b->next_number++, .nsamples = b->nsamples, .nevents = b->nevents,
-		.ncpu_samples = b->ncpu_samples, .nthreads = b->threads.count,
+		.ncpu_samples = b->ncpu_samples, .nlosses = b->nlosses,
+		.nthreads = b->threads.count,
 		.nframes = b->frame_list.count, .frame_table = b->frames,
 		.process_table = b->processes, .t0_ns = b->t0_tick * SEGMENT_TICK_NS,
 		.t1_ns = b->t1_tick * SEGMENT_TICK_NS, .lists = (const uint8_t *)s->lists.data,
 		.lists_bytes = (uint32_t)s->lists.len, .refs = 1,
 	};
+	memcpy(s->is.quality, b->quality, sizeof(b->quality));
 	swap_columns(b);
 	segment_builder_reset(b);
 	return 0;

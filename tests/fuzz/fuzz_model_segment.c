@@ -7,6 +7,7 @@
 #include "tests/support/segment_sound.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FRAMES = 7, THREADS = 3, LISTED_MAX = 4096 };
 
@@ -87,11 +88,12 @@ static void merge(const struct segment_content *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct segment_content c, events, times, sums;
+	struct segment_content c, events, times, sums, head;
 	struct err err;
 	bool has_events = !segment_decode_events(data, size, &events, &err);
 	bool has_times = !segment_decode_times(data, size, &times, &err);
 	bool has_sums = !segment_decode_sums(data, size, &sums, &err);
+	bool has_head = !segment_decode_head(data, size, &head, &err);
 
 	if (has_events)
 		check(segment_sound(&events) && !events.nsamples && !events.nnodes);
@@ -100,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(has_events && events.nevents == c.nevents);
 		check(has_times && times.nsamples == c.nsamples);
 		check(has_sums && sums.nsamples == c.nsamples);
+		check(has_head && head.nthreads == c.nthreads && head.nframes == c.nframes);
+		check(!memcmp(head.period_ns, c.period_ns, sizeof(c.period_ns)));
 		check(!sums.nevents || sums.nevents == c.nevents);
 		merge(&c);
 		segment_content_free(&c);

@@ -1,6 +1,7 @@
 #include "source/etw/code.h"
 
 #include "base/text.h"
+#include "model/event.h"
 #include "source/etw/stacks.h"
 
 #include <stdlib.h>
@@ -9,6 +10,9 @@
 #define NONE SLOTS_NONE
 #define CACHE_SHIFT 49                       /* the highest 15 bits of a hash */
 #define CACHE (1u << (64 - CACHE_SHIFT))     /* places of addresses */
+#define KNOWN_SHIFT 55
+#define KNOWN_STACKS (1u << (64 - KNOWN_SHIFT))
+#define KNOWN_DEPTH 64u                      /* most stacks are less deep */
 #define NAME_MAX_BYTES 4000u
 #define PDB_ID_BYTES 20u
 
@@ -54,6 +58,16 @@ struct place {
 	struct frame_ref ref;
 };
 
+/*
+ * A stack that was located, as most come again: what holds for all of its addresses. {0}: none.
+ */
+struct known_stack {
+	int64_t from, until;
+	uint32_t generation, pid, naddresses, nframes;
+	uint64_t id, addresses[KNOWN_DEPTH];
+	struct frame_ref frames[KNOWN_DEPTH];
+};
+
 struct etw_code {
 	struct etw_state *state;
 	struct frames *frames;
@@ -64,6 +78,8 @@ struct etw_code {
 	uint32_t epoch;                      /* of the first layer */
 	uint64_t refused;
 	struct place cache[CACHE];
+	struct known_stack known[KNOWN_STACKS];
+	struct frame_ref located[STACK_MAX_FRAMES];  /* the latest stack */
 };
 
 /* Add an item that this hash finds, in place of the older one. */
@@ -489,8 +505,8 @@ static bool in_image(struct etw_code *c, struct place *p, int64_t ticks)
 	return true;
 }
 
-void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks, bool kernel,
-		     struct frame_ref *out)
+static const struct place *locate(struct etw_code *c, uint32_t pid, uint64_t address,
+				  int64_t ticks, bool kernel)
 {
 	struct place *p;
 
@@ -505,7 +521,87 @@ void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t
 			p->ref = (struct frame_ref){objects_unknown(c->frames), address, 0};
 		p->ref.flags |= kernel ? FRAME_KERNEL : 0;
 	}
-	*out = p->ref;
+	return p;
+}
+
+void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks, bool kernel,
+		     struct frame_ref *out)
+{
+	*out = locate(c, pid, address, ticks, kernel)->ref;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+static struct known_stack *known_of(struct etw_code *c, const struct etw_located *stack)
+{
+	uint64_t hash = stack->pid;
+	uint32_t i;
+
+	for (i = 0; i < stack->naddresses; i++)      /* factors are odd, and do not wait in turn */
+		hash += stack->addresses[i] * (0x9e3779b97f4a7c15u + 2 * i);
+	return &c->known[hash * 0x9e3779b97f4a7c15u >> KNOWN_SHIFT];
+}
+
+static bool is_known(const struct etw_code *c, const struct known_stack *k,
+		     const struct etw_located *stack)
+{
+	return k->generation == c->generation && k->pid == stack->pid &&
+	       k->naddresses == stack->naddresses && stack->ticks >= k->from &&
+	       stack->ticks <= k->until &&
+	       memcmp(k->addresses, stack->addresses,
+		      stack->naddresses * sizeof(*k->addresses)) == 0;
+}
+
+/* Locate all of its addresses. *from, *until: when these are the same code. */
+static void locate_all(struct etw_code *c, struct etw_located *stack, int64_t *from, int64_t *until)
+{
+	bool kernel, below = true;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < stack->naddresses && n < STACK_MAX_FRAMES; i++, below = kernel) {
+		uint64_t address = stack->addresses[i];
+		const struct place *p;
+		bool returns;
+
+		kernel = etw_is_kernel_address(address, stack->os_pointer_bytes);
+		returns = i > 0 && address && !(below && !kernel);
+		if (kernel && stack->no_kernel)
+			continue;
+		p = locate(c, stack->pid, address - returns, stack->ticks, kernel);
+		*from = p->from > *from ? p->from : *from;
+		*until = p->until < *until ? p->until : *until;
+		c->located[n] = p->ref;
+		c->located[n++].flags |= returns ? FRAME_RETURN_ADDRESS : 0;
+	}
+	stack->frames = c->located;
+	stack->nframes = n;
+}
+
+void etw_code_stack(struct etw_code *c, struct etw_located *stack)
+{
+	bool fits = stack->naddresses && stack->naddresses <= KNOWN_DEPTH;
+	struct known_stack *k = fits ? known_of(c, stack) : NULL;
+	int64_t from = ETW_ALWAYS, until = ETW_EVER;
+
+	stack->id = 0;
+	if (k && is_known(c, k, stack)) {
+		stack->frames = k->frames;
+		stack->nframes = k->nframes;
+		stack->id = k->id;
+		return;
+	}
+	locate_all(c, stack, &from, &until);
+	if (!k)
+		return;
+	k->generation = c->generation;
+	k->pid = stack->pid;
+	k->from = from;
+	k->until = until;
+	k->naddresses = stack->naddresses;
+	k->nframes = stack->nframes;
+	k->id = stack->id = frames_stack_id(c->frames);
+	memcpy(k->addresses, stack->addresses, k->naddresses * sizeof(*k->addresses));
+	memcpy(k->frames, stack->frames, k->nframes * sizeof(*k->frames));
 }
 
 bool etw_code_name(const struct etw_code *c, const struct object *object, uint64_t offset,

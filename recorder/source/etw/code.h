@@ -44,6 +44,25 @@ void etw_code_learn(struct etw_code *c, const struct etw_record *record,
 		    const struct etw_class *class);
 void etw_code_settle(struct etw_code *c);
 
+/* A stack: what to find, and what was found. */
+struct etw_located {
+	uint32_t pid, naddresses, os_pointer_bytes;
+	const uint64_t *addresses;           /* leaf first; see struct etw_whole */
+	int64_t ticks;
+	bool no_kernel;                      /* leave out its kernel frames */
+	/* Until the next one is found; of no more than STACK_MAX_FRAMES addresses. */
+	const struct frame_ref *frames;
+	uint32_t nframes;
+	uint64_t id;                         /* see event.stack_id */
+};
+
+/*
+ * The frames of a stack. The first address of a stack is the thread's position; the others are
+ * return addresses, except the first address of the user part behind a kernel part: it is a
+ * position too.
+ */
+void etw_code_stack(struct etw_code *c, struct etw_located *stack);
+
 /* The frame of an address; kernel: it also gets FRAME_KERNEL. */
 void etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks, bool kernel,
 		     struct frame_ref *out);

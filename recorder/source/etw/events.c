@@ -168,8 +168,7 @@ static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t
  * Every user thread starts in ntdll.dll and every kernel thread in the kernel, so a walk that ends
  * elsewhere ended too early. The CLR's own walks may end anywhere.
  */
-static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w,
-			  const struct event *e)
+static uint8_t quality_of(const struct etw_whole *w, const struct event *e)
 {
 	const struct frame_ref *root;
 
@@ -179,37 +178,26 @@ static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w,
 		return e->kind == EVENT_SAMPLE ? QUALITY_BROKEN : QUALITY_NONE;
 	if (w->naddresses > STACK_MAX_FRAMES)
 		return QUALITY_TRUNCATED;
-	root = &s->frames[e->nstack_frames - 1];
+	root = &e->stack_frames[e->nstack_frames - 1];
 	if ((root->flags & FRAME_KERNEL) || strcmp(root->object->name, "ntdll.dll") == 0 ||
 	    text_same_fold(root->object->name, "ntdll.dll"))
 		return QUALITY_COMPLETE;
 	return w->from_runtime ? QUALITY_FP : QUALITY_BROKEN;
 }
 
-/*
- * The first address of a stack is the thread's position; the others are return addresses, except
- * the first address of the user part behind a kernel part: it is a position too.
- */
 static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t pid,
 		      struct event *e)
 {
-	bool kernel, below = true;
-	uint32_t i, n = 0;
+	struct etw_located stack = {
+		.pid = pid, .addresses = w->addresses, .naddresses = w->naddresses,
+		.os_pointer_bytes = w->os_pointer_bytes, .ticks = w->record->ticks,
+		.no_kernel = s->cfg.capture.no_kernel_stacks,
+	};
 
-	for (i = 0; i < w->naddresses && n < STACK_MAX_FRAMES; i++, below = kernel) {
-		uint64_t address = w->addresses[i];
-		bool returns;
-
-		kernel = etw_is_kernel_address(address, w->os_pointer_bytes);
-		returns = i > 0 && address && !(below && !kernel);
-		if (kernel && s->cfg.capture.no_kernel_stacks)
-			continue;
-		etw_code_locate(s->code, pid, address - returns, w->record->ticks, kernel,
-				&s->frames[n]);
-		s->frames[n++].flags |= returns ? FRAME_RETURN_ADDRESS : 0;
-	}
-	e->stack_frames = n ? s->frames : NULL;
-	e->nstack_frames = n;
+	etw_code_stack(s->code, &stack);
+	e->stack_frames = stack.nframes ? stack.frames : NULL;
+	e->nstack_frames = stack.nframes;
+	e->stack_id = stack.nframes ? stack.id : 0;
 }
 
 /* ---- which events ---------------------------------------------------------------------------- */
@@ -513,7 +501,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	wanted = is_wanted_process(s, e.process, w->record->ticks);
 	if (w->naddresses && (wanted || is_waker(s, w)))
 		put_stack(s, w, pid, &e);
-	e.quality = quality_of(s, w, &e);
+	e.quality = quality_of(w, &e);
 	if (is_of_heap(w) && !s->cfg.every_event)
 		return wanted ? deliver_heap(s, w, &e) : 0;
 	if (e.kind == EVENT_SAMPLE) {

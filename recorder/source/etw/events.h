@@ -43,7 +43,6 @@ struct etw_events {
 	struct gc_objects objects;
 	struct etw_computed computed;
 	struct etw_decoded decoded;
-	struct frame_ref frames[STACK_MAX_FRAMES];
 
 	/* Live: called before each event is made, with its ticks; NULL allowed. */
 	void (*before)(struct etw_events *s, int64_t ticks);

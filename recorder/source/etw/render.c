@@ -99,13 +99,15 @@ static bool are_printable(uint64_t units)
 /* Put all groups of four that are; returns how many units these were. */
 static size_t put_printable(struct etw_render *r, const uint8_t *text, size_t nunits)
 {
+	const size_t room = r->limit - r->used;
+	char *to = r->text + r->used;
 	size_t i = 0;
 
-	while (nunits - i >= 4 && r->limit - r->used > 4 && are_printable(le64(text + 2 * i))) {
-		etw_put_four(le64(text + 2 * i), r->text + r->used);
-		r->used += 4;
+	while (nunits - i >= 4 && room - i > 4 && are_printable(le64(text + 2 * i))) {
+		etw_put_four(le64(text + 2 * i), to + i);
 		i += 4;
 	}
+	r->used += i;
 	return i;
 }
 

@@ -121,14 +121,16 @@ size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 	char utf8[4];
 
 	while (i < nunits) {
-		uint32_t c = le16(units + 2 * i);
+		uint32_t c;
 
 		/* Nearly all of them: a runtime tells some thousand names at once. */
-		if (nunits - i >= 4 && n + 4 < max && put_four(le64(units + 2 * i), out + n)) {
+		while (nunits - i >= 4 && n + 4 < max && put_four(le64(units + 2 * i), out + n)) {
 			n += 4;
 			i += 4;
-			continue;
 		}
+		if (i == nunits)
+			break;
+		c = le16(units + 2 * i);
 		if (c && c < 0x80 && n + 1 < max) {
 			out[n++] = (char)c;
 			i++;

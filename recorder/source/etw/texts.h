@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/bytes.h"
 #include "base/slots.h"
 #include "base/table.h"
 
@@ -39,8 +40,5 @@ size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max);
 static inline void etw_put_four(uint64_t units, char *out)
 {
 	units |= units >> 8;
-	out[0] = (char)units;
-	out[1] = (char)(units >> 8);
-	out[2] = (char)(units >> 32);
-	out[3] = (char)(units >> 40);
+	put_le32((uint8_t *)out, (uint32_t)(units & 0xffff) | (uint32_t)(units >> 32) << 16);
 }

@@ -209,6 +209,43 @@ TEST(identity_is_that_of_the_pdb_of_the_same_moment)
 	assert_memory_equal(ref.object->key.build_id + 16, &age, 4);
 }
 
+/* Two addresses: that of one image changes its meaning, at 2,000, and learning changes any. */
+TEST(stack_that_comes_again_has_the_frames_of_its_moment)
+{
+	const uint64_t addresses[] = {0x10010, 0x20010};
+	struct etw_located stack = {.pid = 50, .addresses = addresses, .naddresses = 2,
+				    .os_pointer_bytes = 8, .ticks = 1500};
+	const struct object *before;
+	uint64_t id;
+
+	image(LOAD, 1000, 50, 0x10000, "\\a.dll");
+	image(LOAD, 1000, 50, 0x20000, "\\c.dll");
+	image(UNLOAD, 2000, 50, 0x10000, "\\a.dll");
+	image(LOAD, 3000, 50, 0x10000, "\\b.dll");
+	etw_code_settle(lab.code);
+	etw_code_stack(lab.code, &stack);
+	id = stack.id;
+	before = stack.frames[0].object;
+	assert_int_equal(stack.nframes, 2);
+	assert_string_equal(before->key.path, "\\a.dll");
+	assert_int_equal(stack.frames[1].flags, FRAME_RETURN_ADDRESS);
+	stack.ticks = 1600;
+	etw_code_stack(lab.code, &stack);
+	assert_true(id && stack.id == id);
+	assert_ptr_equal(stack.frames[0].object, before);
+	stack.ticks = 3500;
+	etw_code_stack(lab.code, &stack);
+	assert_true(stack.id != id);
+	assert_string_equal(stack.frames[0].object->key.path, "\\b.dll");
+	stack.pid = 51;
+	etw_code_stack(lab.code, &stack);
+	assert_ptr_equal(stack.frames[0].object, objects_unknown(lab.frames));
+	image(LOAD, 3600, 51, 0x10000, "\\d.dll");
+	stack.ticks = 3700;
+	etw_code_stack(lab.code, &stack);
+	assert_string_equal(stack.frames[0].object->key.path, "\\d.dll");
+}
+
 TEST(image_without_a_pdb_is_known_by_time_stamp_and_size)
 {
 	struct frame_ref ref;
@@ -371,6 +408,7 @@ int main(void)
 		IN_LAB(images_end_with_their_process),
 		IN_LAB(kernel_images_are_every_processs),
 		IN_LAB(identity_is_that_of_the_pdb_of_the_same_moment),
+		IN_LAB(stack_that_comes_again_has_the_frames_of_its_moment),
 		IN_LAB(image_without_a_pdb_is_known_by_time_stamp_and_size),
 		IN_LAB(same_file_of_two_processes_is_one_object_with_a_drive),
 		IN_LAB(senseless_images_are_left_out),

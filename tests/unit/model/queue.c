@@ -273,6 +273,30 @@ TEST(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory)
 	queue_free(q);
 }
 
+/* The same of a large one whose records come in bursts, with a watermark between. */
+TEST(large_queue_that_bursts_pass_stays_in_a_quarter_of_its_memory)
+{
+	struct queue *q = queue_new(QUEUE_BYTES);
+	const char *first = NULL, *at;
+	uint64_t n, i;
+
+	for (n = 0; n < 200000; n += 1000) {
+		queue_watermark(q, n + 1);
+		for (i = 0; i < 1000; i++)
+			assert_true(put_number(q, n + i));
+		for (i = 0; i < 1000; i++) {
+			at = (const char *)queue_peek(q);
+			first = first ? first : at;
+			assert_true(at >= first && (size_t)(at - first) <
+							   QUEUE_BYTES / 4 + 1000 * EVENT_BYTES);
+			assert_int_equal(take_number(q), n + i);
+		}
+		assert_null(queue_peek(q));
+		assert_int_equal(queue_used_bytes(q), 0);
+	}
+	queue_free(q);
+}
+
 /* 64 MB, all of it touched: some 16 MB stay, whether the queue is ever empty or not. */
 TEST(what_a_burst_filled_goes_back_once_it_is_over)
 {
@@ -708,6 +732,7 @@ int main(void)
 		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
 		cmocka_unit_test(queue_wraps_and_skips_its_end),
 		cmocka_unit_test(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory),
+		cmocka_unit_test(large_queue_that_bursts_pass_stays_in_a_quarter_of_its_memory),
 		cmocka_unit_test(what_a_burst_filled_goes_back_once_it_is_over),
 		cmocka_unit_test(queue_takes_half_of_its_size_wherever_it_stands),
 		cmocka_unit_test(queue_that_refuses_an_offer_counts_no_loss),
