@@ -18,6 +18,8 @@
 #include "export/livestacks.h"
 #include "export/names.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +116,17 @@ struct folded {
 	const uint64_t *counts;              /* weight of the samples that end at a node */
 	const uint64_t *second;              /* of a second column; NULL = there is none */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
-	uint32_t *next;                      /* the next one to write or fill */
+	uint32_t *next;                      /* the next one to fill */
 	struct branch *branches;
+	struct level *levels;                /* of the node at hand and its callers */
+	uint32_t levels_cap, depth;
 	struct buf prefix;
+};
+
+/* The branches of a caller that are still to be written. */
+struct level {
+	uint32_t next, end;
+	size_t prefix_bytes;                 /* "a;b;c;", up to it */
 };
 
 static bool has_count(const struct folded *f, uint32_t node)
@@ -261,7 +271,6 @@ static int lay_out(struct folded *f)
 	free(inner);
 	if (!f->branches)
 		return ERR_MEMORY;
-	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
 	for (i = 0; i <= nnodes; i++) {
 		if (f->first[i + 1] - f->first[i] > 1)
 			qsort(f->branches + f->first[i], f->first[i + 1] - f->first[i],
@@ -285,36 +294,50 @@ static void put_caller(struct buf *prefix, const struct stack_tree *t, uint32_t 
 	buf_advance(prefix, (size_t)len + 1);
 }
 
+/* The line of a node, whose callers stand in the prefix. */
+static void write_line(struct folded *f, const struct branch *b, struct out *out)
+{
+	size_t start = f->prefix.len;
+
+	export_tree_put(&f->prefix, f->tree, f->tree->nodes[b->node].text);
+	tail_of(b, &f->prefix);
+	if (!f->prefix.failed)
+		out_put(out, f->prefix.data, f->prefix.len);
+	f->prefix.len = start;
+}
+
+/* Begin with the branches of a node, or of the root: slot 0, else node + 1. */
+static int go_down(struct folded *f, uint32_t slot)
+{
+	if (ARRAY_ROOM(f->levels, f->levels_cap, f->depth + 1))
+		return ERR_MEMORY;
+	f->levels[f->depth++] =
+		(struct level){f->first[slot], f->first[slot + 1], f->prefix.len};
+	return 0;
+}
+
 /* Depth first, but without recursion: a stack from a file may have any depth. */
 static int write_lines(struct folded *f, struct out *out)
 {
-	struct buf *prefix = &f->prefix;
-	uint32_t node = STACK_TREE_NONE;     /* its slot is node + 1: 0 for the root */
-	const struct branch *b;
-	size_t start;
+	int rc = go_down(f, 0);
 
-	while (!prefix->failed && !out_failed(out)) {
-		if (f->next[node + 1] == f->first[node + 2]) {
-			if (node == STACK_TREE_NONE)
-				break;
-			prefix->len -= f->tree->texts.items[f->tree->nodes[node].text].len + 1;
-			node = f->tree->nodes[node].caller;
-			continue;
+	while (!rc && f->depth && !out_failed(out)) {
+		struct level *at = &f->levels[f->depth - 1];
+		const struct branch *b = &f->branches[at->next];
+
+		f->prefix.len = at->prefix_bytes;
+		if (at->next++ == at->end) {
+			f->depth--;
+		} else if (b->ends) {
+			write_line(f, b, out);
+		} else {
+			put_caller(&f->prefix, f->tree, f->tree->nodes[b->node].text);
+			rc = go_down(f, b->node + 1);
 		}
-		b = &f->branches[f->next[node + 1]++];
-		if (!b->ends) {
-			node = b->node;
-			put_caller(prefix, f->tree, f->tree->nodes[node].text);
-			continue;
-		}
-		start = prefix->len;
-		export_tree_put(prefix, f->tree, f->tree->nodes[b->node].text);
-		tail_of(b, prefix);
-		if (!prefix->failed)
-			out_put(out, prefix->data, prefix->len);
-		prefix->len = start;
+		if (f->prefix.failed)
+			rc = ERR_MEMORY;
 	}
-	return prefix->failed;
+	return rc;
 }
 
 /*
@@ -337,6 +360,7 @@ static int write_tree(const struct stack_tree *tree, const uint64_t *counts, con
 	free(f.first);
 	free(f.next);
 	free(f.branches);
+	free(f.levels);
 	buf_free(&f.prefix);
 	return rc;
 }

@@ -110,7 +110,9 @@ static const struct stack_tree_style perfview_style = {
 
 /* ---- what precedes the samples --------------------------------------------------------------- */
 
-static void put_number(struct buf *text, const char *before, uint64_t v, const char *after)
+/* Inline, so that the lengths of texts are constants: there are millions of lines. */
+static inline __attribute__((always_inline)) void
+put_number(struct buf *text, const char *before, uint64_t v, const char *after)
 {
 	buf_puts(text, before);
 	buf_put_uint(text, v);

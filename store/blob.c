@@ -110,7 +110,7 @@ int blob_unpack(const struct blob *blob, enum blob_kind kind, size_t max_raw, st
 	if (!to)
 		rc = ERR_MEMORY;
 	else if (at[1] == CODEC_ZLIB)
-		rc = inflate_bytes(at + HEADER_BYTES, body, to, nraw);
+		rc = inflate_unchecked(at + HEADER_BYTES, body, to, nraw);
 	else if (nraw)
 		memcpy(to, at + HEADER_BYTES, nraw);
 	if (rc == ERR_MEMORY)

@@ -53,11 +53,11 @@ static void decode_slot(struct ahead_job *job)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* The content stays until the next one takes its memory. */
 static void slot_clear(struct slot *slot)
 {
-	segment_content_free(&slot->segment.content);
 	free(slot->segment.threads);
-	memset(&slot->segment, 0, sizeof(slot->segment));
+	slot->segment.threads = slot->segment.frames = NULL;
 	buf_reset(&slot->lists);
 	buf_reset(&slot->data);
 }
@@ -65,6 +65,7 @@ static void slot_clear(struct slot *slot)
 static void slot_free(struct slot *slot)
 {
 	slot_clear(slot);
+	segment_content_free(&slot->segment.content);
 	buf_free(&slot->lists);
 	buf_free(&slot->data);
 }

@@ -123,7 +123,7 @@ void deflater_end(struct deflater *d, struct buf *out)
 	compress_piece(d, NULL, 0, Z_FINISH, out);
 }
 
-int inflate_bytes(const void *from, size_t n, void *to, size_t nraw)
+static int inflate_all(const void *from, size_t n, void *to, size_t nraw, bool check)
 {
 	z_stream z = {.next_in = (Bytef *)from, .next_out = to};
 	Bytef nothing;
@@ -137,9 +137,20 @@ int inflate_bytes(const void *from, size_t n, void *to, size_t nraw)
 		z.next_out = &nothing;
 	if (inflateInit(&z) != Z_OK)
 		return ERR_MEMORY;
+	inflateValidate(&z, check);
 	rc = inflate(&z, Z_FINISH);
 	inflateEnd(&z);
 	if (rc == Z_MEM_ERROR)
 		return ERR_MEMORY;
 	return rc == Z_STREAM_END && !z.avail_out && !z.avail_in ? 0 : ERR_FORMAT;
+}
+
+int inflate_bytes(const void *from, size_t n, void *to, size_t nraw)
+{
+	return inflate_all(from, n, to, nraw, true);
+}
+
+int inflate_unchecked(const void *from, size_t n, void *to, size_t nraw)
+{
+	return inflate_all(from, n, to, nraw, false);
 }

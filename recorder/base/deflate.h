@@ -42,3 +42,5 @@ void deflater_end(struct deflater *d, struct buf *out);
  * returns  0; ERR_FORMAT when it is damaged or gives another number; ERR_MEMORY; no sentence
  */
 int inflate_bytes(const void *from, size_t n, void *to, size_t nraw);
+/* The same without comparing the stream's checksum: for bytes that another checksum covers. */
+int inflate_unchecked(const void *from, size_t n, void *to, size_t nraw);

@@ -275,6 +275,11 @@ void os_give_memory_back(void);
  */
 void os_give_pages_back(void *at, size_t n);
 /*
+ * A hint: these bytes will be written one after the other, and should cost few page faults. They
+ * may take a large page more than is written. Nothing is done for less than some large pages.
+ */
+void os_use_large_pages(void *at, size_t n);
+/*
  * Environment variable, or NULL; borrowed until the environment changes. Always NULL while
  * os_rights_lent().
  */

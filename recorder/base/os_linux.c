@@ -266,6 +266,19 @@ void os_give_pages_back(void *at, size_t n)
 		madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
+#define LARGE_PAGES_LEAST_BYTES ((size_t)4 << 20)
+
+/* All of a block's pages: realloc() could not move a mapping whose parts differ. */
+void os_use_large_pages(void *at, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)at & ~(page - 1);
+	uintptr_t to = ((uintptr_t)at + n + page - 1) & ~(page - 1);
+
+	if (n >= LARGE_PAGES_LEAST_BYTES)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+}
+
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	struct buf statm = {0};

@@ -513,6 +513,13 @@ void os_give_pages_back(void *at, size_t n)
 		VirtualUnlock((void *)from, to - from);
 }
 
+/* Large pages need a right that few have. */
+void os_use_large_pages(void *at, size_t n)
+{
+	(void)at;
+	(void)n;
+}
+
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	PROCESS_MEMORY_COUNTERS memory = {.cb = sizeof(memory)};

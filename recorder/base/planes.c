@@ -53,54 +53,52 @@ static size_t count_high(const uint8_t *at, size_t n)
 }
 
 /* Find where each plane of n varints begins. Returns where the last one ends; NULL = not planes. */
-static const uint8_t *find_planes(struct planes *p, const uint8_t *at, const uint8_t *end, size_t n)
+static const uint8_t *find_planes(struct planes *p, struct planes_rest *rest, const uint8_t *at,
+				  const uint8_t *end, size_t n)
 {
 	size_t len = n;
 	unsigned k;
 
-	p->left = n;
 	for (k = 0; len; k++) {
 		if (k == VARINT_MAX_BYTES || len > (size_t)(end - at))
 			return NULL;
-		p->at[k] = at;
+		rest->at[k] = at;
 		at += len;
-		len = count_high(p->at[k], len);
+		len = count_high(rest->at[k], len);
 	}
+	*p = (struct planes){.first = k > 0 ? rest->at[0] : NULL,
+			     .second = k > 1 ? rest->at[1] : NULL, .left = n, .rest = rest};
 	return at;
 }
 
-bool planes_open(struct planes *p, const uint8_t *bytes, size_t n)
+bool planes_open(struct planes *p, struct planes_rest *rest, const uint8_t *bytes, size_t n)
 {
 	/* Each varint has exactly one byte without the high bit: its last. */
-	return find_planes(p, bytes, bytes + n, n - count_high(bytes, n)) == bytes + n;
+	return find_planes(p, rest, bytes, bytes + n, n - count_high(bytes, n)) == bytes + n;
 }
 
-bool planes_next_long(struct planes *p, uint64_t *v)
+bool planes_next_long(struct planes_rest *rest, uint64_t low, uint64_t *v)
 {
-	uint64_t value;
-	uint8_t byte;
+	uint8_t byte = 0x80;
 	unsigned k;
 
-	if (!p->left)
-		return false;
-	p->left--;
-	value = byte = *p->at[0]++;
-	for (k = 1; byte & 0x80; k++) {
-		byte = *p->at[k]++;
-		value += ((uint64_t)byte - 1) << 7 * k;      /* less the high bit before it */
+	for (k = 2; byte & 0x80; k++) {
+		byte = *rest->at[k]++;
+		low |= (uint64_t)(byte & 0x7f) << 7 * k;
 		if (k == VARINT_MAX_BYTES - 1 && byte > 1)
 			return false;
 	}
-	*v = value;
+	*v = low;
 	return true;
 }
 
 bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t n)
 {
+	struct planes_rest rest;
 	struct planes p;
 	size_t i;
 
-	end = find_planes(&p, *at, end, n);
+	end = find_planes(&p, &rest, *at, end, n);
 	if (!end)
 		return false;
 	*at = end;

@@ -12,34 +12,46 @@
  */
 void planes_split(const uint8_t *varints, size_t n, uint8_t *out, size_t ends[VARINT_MAX_BYTES]);
 
-/* Whole varints in planes, read one after the other. It borrows their bytes. */
-struct planes {
+/* Where the third and further bytes are. */
+struct planes_rest {
 	const uint8_t *at[VARINT_MAX_BYTES];
+};
+
+/*
+ * Whole varints in planes, read one after the other. It borrows their bytes, and the rest; so a
+ * loop over a copy of its own keeps the copy in registers.
+ */
+struct planes {
+	const uint8_t *first, *second;
 	size_t left;                         /* values */
+	struct planes_rest *rest;
 };
 
 /* False when the n bytes are not planes, or a varint has more than 10 bytes. */
-bool planes_open(struct planes *p, const uint8_t *bytes, size_t n);
+bool planes_open(struct planes *p, struct planes_rest *rest, const uint8_t *bytes, size_t n);
+
+/* The next value, of which two bytes are read and others follow. */
+bool planes_next_long(struct planes_rest *rest, uint64_t low, uint64_t *v);
 
 /* The next value; false at the end, or for one over 64 bits. Most take one byte or two. */
-bool planes_next_long(struct planes *p, uint64_t *v);
 static inline bool planes_next(struct planes *p, uint64_t *v)
 {
-	uint64_t low, high = 0;
+	uint64_t low, high, whole;
 
 	if (!p->left)
 		return false;
-	low = *p->at[0];
-	if (low & 0x80) {
-		high = *p->at[1];
-		if (high & 0x80)
-			return planes_next_long(p, v);
-		p->at[1]++;
-		low &= 0x7f;
-	}
 	p->left--;
-	p->at[0]++;
-	*v = low | high << 7;
+	low = *p->first++;
+	if (low & 0x80) {
+		high = *p->second++;
+		low = (low & 0x7f) | (high & 0x7f) << 7;
+		if (high & 0x80) {
+			if (!planes_next_long(p->rest, low, &whole))
+				return false;
+			low = whole;
+		}
+	}
+	*v = low;
 	return true;
 }
 

@@ -58,10 +58,11 @@ static int check_stream(const struct options *o, const struct incident *in, enum
 /* Tell an empty part from an empty incident. */
 static void remark(const struct incident *in, enum stream stream, bool had_samples)
 {
-	uint64_t has[STREAMS_MAX];
+	uint32_t i;
 
-	incident_count_streams(in, has);
-	if (had_samples && !has[stream])
+	for (i = 0; i < in->nsamples && in->samples[i].stream != stream; i++)
+		;
+	if (had_samples && i == in->nsamples)
 		cmd_note("the requested part of incident %" PRId64 " has no samples", in->head.id);
 	if (in->several_periods)
 		cmd_note("the sampling rate changed within incident %" PRId64

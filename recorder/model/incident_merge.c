@@ -1,6 +1,7 @@
 #include "model/incident_build_private.h"
 
 #include "base/array.h"
+#include "base/os.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,6 @@ static int check_lists(struct merge *m)
 	for (i = 0; i < c->nframes; i++) {
 		if (m->frames[i] >= m->in->nframes)
 			return points_nowhere(m, "frame", i);
-	}
-	for (i = 0; i < c->nnodes; i++) {
-		if (!index_exists(c->nodes[i].parent, i) || c->nodes[i].frame >= c->nframes)
-			return points_nowhere(m, "stack", i);
 	}
 	return 0;
 }
@@ -75,17 +72,21 @@ static int check_content(struct merge *m)
 	return 0;
 }
 
-/* Add the nodes that are needed, with their callers. */
-static int add_stacks(struct merge *m)
+/* Check all nodes, and mark the callers of those that are needed, which precede them. */
+static int check_nodes(struct merge *m)
 {
 	const struct segment_content *c = m->c;
 	uint32_t i;
 
 	for (i = c->nnodes; i-- > 0;) {
+		struct incident_stack node = c->nodes[i];
+
+		if (!index_exists(node.parent, i) || node.frame >= c->nframes)
+			return points_nowhere(m, "stack", i);
 		if (m->stacks[i] != STACK_NONE)
-			mark_needed(m, c->nodes[i].parent);
+			mark_needed(m, node.parent);
 	}
-	return incident_add_tree(m->in, c->nodes, c->nnodes, m->frames, m->stacks);
+	return 0;
 }
 
 static uint32_t thread_of(const struct merge *m, uint32_t local)
@@ -106,16 +107,30 @@ static bool weighs(uint64_t weight_ns, uint64_t period_ns)
 	return apart_ns <= period_ns / 100;
 }
 
+static int make_room_for_samples(struct merge *m)
+{
+	struct incident *in = m->in;
+	size_t n = (size_t)in->nsamples + m->c->nsamples;
+
+	if (n <= in->build->samples_cap)
+		return 0;
+	if (ARRAY_ROOM(in->samples, in->build->samples_cap, n))
+		return ERR_MEMORY;
+	os_use_large_pages(in->samples, in->build->samples_cap * sizeof(*in->samples));
+	return 0;
+}
+
 static int add_samples(struct merge *m)
 {
 	const struct incident_head *head = &m->in->head;
+	uint64_t period_ns = m->c->period_ns[STREAM_CPU];
 	struct incident *in = m->in;
 	struct incident_sample *to;
 	uint32_t i;
 
 	if (!m->c->nsamples)
 		return 0;
-	if (ARRAY_ROOM(in->samples, in->build->samples_cap, (size_t)in->nsamples + m->c->nsamples))
+	if (make_room_for_samples(m))
 		return ERR_MEMORY;
 	to = in->samples + in->nsamples;
 	for (i = 0; i < m->c->nsamples; i++) {
@@ -129,8 +144,8 @@ static int add_samples(struct merge *m)
 		/* A wait that ends in the window and began before it: keep the part within. */
 		if (s->stream == STREAM_OFF_CPU && to->weight > s->time_ns - head->t0_ns)
 			to->weight = s->time_ns - head->t0_ns;
-		m->uneven |= s->stream == STREAM_CPU && s->weight &&
-			     !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
+		if (s->weight != period_ns && s->weight && s->stream == STREAM_CPU)
+			m->uneven |= !weighs(s->weight, period_ns);
 		to++;
 	}
 	in->nsamples = (uint32_t)(to - in->samples);
@@ -186,11 +201,13 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 	rc = check_lists(&m);
 	if (!rc)
 		rc = check_content(&m);
+	if (!rc)
+		rc = check_nodes(&m);
 	if (rc) {
 		free(m.stacks);
 		return rc;
 	}
-	rc = add_stacks(&m);
+	rc = incident_add_tree(in, c->nodes, c->nnodes, frames, m.stacks);
 	nsamples = in->nsamples;
 	if (!rc)
 		rc = add_samples(&m);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define AHEAD 64u
+#define AHEAD 256u
 
 static bool same_stack(const void *ctx, uint32_t value, const void *key)
 {
@@ -75,23 +75,32 @@ uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame
 		hash_stack(parent == STACK_NONE ? 0 : in->build->stack_hashes[parent], frame));
 }
 
-/* Hash the nodes [from, to) and prefetch what finding them will look at. */
+/*
+ * Hash the nodes [from, to), and prefetch what finding the first node of each chain will look at:
+ * the others mostly stand right after their callers.
+ */
 static void look_ahead(const struct incident *in, const struct incident_stack *nodes, uint32_t from,
 		       uint32_t to, const uint32_t *frames, uint32_t *hashes)
 {
 	const struct table table = in->build->stacks.table;
 	const struct incident_stack *stacks = in->stacks;
-	uint32_t i, guess;
+	uint32_t firsts[AHEAD], nfirsts = 0, hash = from ? hashes[from - 1] : 0, i, guess;
 
 	for (i = from; i < to; i++) {
 		uint32_t parent = nodes[i].parent;
 
-		hashes[i] = hash_stack(parent == STACK_NONE ? 0 : hashes[parent],
-				       frames[nodes[i].frame]);
-		table_prefetch(&table, hashes[i]);
+		if (parent + 1 != i || !i) {
+			hash = hash_stack(parent == STACK_NONE ? 0 : hashes[parent],
+					  frames[nodes[i].frame]);
+			table_prefetch(&table, hash);
+			firsts[nfirsts++] = hash;
+		} else {
+			hash = hash_stack(hash, frames[nodes[i].frame]);
+		}
+		hashes[i] = hash;
 	}
-	for (i = from; i < to; i++) {
-		guess = table_guess(&table, hashes[i]);
+	for (i = 0; i < nfirsts; i++) {
+		guess = table_guess(&table, firsts[i]);
 		if (guess != TABLE_NONE)
 			__builtin_prefetch(&stacks[guess]);
 	}
@@ -100,24 +109,21 @@ static void look_ahead(const struct incident *in, const struct incident_stack *n
 static int add_nodes(struct incident *in, const struct incident_stack *nodes, uint32_t from,
 		     uint32_t to, const uint32_t *frames, const uint32_t *hashes, uint32_t *stacks)
 {
-	const struct incident_stack *there = in->stacks;
-	uint32_t nthere = in->nstacks, i;
+	uint32_t at = from ? stacks[from - 1] : STACK_NONE, i;
 
 	for (i = from; i < to; i++) {
-		uint32_t parent = nodes[i].parent, frame = frames[nodes[i].frame], at;
+		uint32_t parent = nodes[i].parent, frame = frames[nodes[i].frame];
 
 		if (stacks[i] == STACK_NONE)
 			continue;
-		if (parent != STACK_NONE)
-			parent = stacks[parent];
-		at = parent + 1;
-		if (!is_next(there, nthere, parent, frame)) {
-			at = find_or_add(in, parent, frame, hashes[i]);
-			if (at == UINT32_MAX)
-				return ERR_MEMORY;
-			there = in->stacks;
-			nthere = in->nstacks;
-		}
+		if (parent + 1 != i || !i)
+			at = parent == STACK_NONE ? STACK_NONE : stacks[parent];
+		if (is_next(in->stacks, in->nstacks, at, frame))
+			at++;
+		else
+			at = find_or_add(in, at, frame, hashes[i]);
+		if (at == UINT32_MAX)
+			return ERR_MEMORY;
 		stacks[i] = at;
 	}
 	return 0;

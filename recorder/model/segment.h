@@ -209,6 +209,13 @@ struct incident_event {
 	uint32_t first_field, nfields;       /* into fields */
 };
 
+enum { SEGMENT_PIECES = 10 };                /* of memory, see segment_read.c */
+
+struct segment_memory {
+	void *at;
+	size_t bytes;
+};
+
 struct segment_content {
 	uint64_t t0_ns, t1_ns;
 	uint32_t nsamples, nnodes, nevents, nthreads, nframes, nfields;
@@ -217,11 +224,14 @@ struct segment_content {
 	struct incident_event *events;
 	struct event_field *fields;
 	uint64_t period_ns[STREAMS_MAX];     /* 0 = stream absent */
-	char *text;                          /* owns the texts of events and fields */
+	struct segment_memory memory[SEGMENT_PIECES];        /* owns all that */
 };
 
 /*
  * Decode bytes from anywhere; checks every count, index and length. ERR_FORMAT says which is bad.
+ *
+ * bytes  compressed ones must have been compared with a checksum: theirs is not looked at
+ * out    {0}, or an earlier content, whose memory is used again; {0} after an error
  */
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err);
 /* Its events, and no samples and nodes: their stacks are STACK_NONE. In a fraction of the time. */

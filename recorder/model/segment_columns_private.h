@@ -106,15 +106,19 @@ struct callee {
 };
 
 struct callees {
-	uint32_t *first;           /* by caller; index + 1, 0 = none; the last entry is for roots */
+	/*
+	 * By caller; the last entry is for roots. `next` is the first callee, and `frame` is its
+	 * frame: mostly nothing else is looked at.
+	 */
+	struct callee *first;
 	struct callee *items;               /* room for one per node */
 	uint32_t n;
 };
 
 static inline void callees_add(struct callees *c, uint32_t caller, uint32_t frame)
 {
-	c->items[c->n] = (struct callee){frame, c->first[caller]};
-	c->first[caller] = ++c->n;
+	c->items[c->n] = (struct callee){frame, c->first[caller].next};
+	c->first[caller] = (struct callee){frame, ++c->n};
 }
 
 /* Move the callee that the link at *at leads to to the front; returns its frame. */
@@ -123,9 +127,9 @@ static inline uint32_t callees_front(struct callees *c, uint32_t caller, uint32_
 	uint32_t found = *at;
 
 	*at = c->items[found - 1].next;
-	c->items[found - 1].next = c->first[caller];
-	c->first[caller] = found;
-	return c->items[found - 1].frame;
+	c->items[found - 1].next = c->first[caller].next;
+	c->first[caller] = (struct callee){c->items[found - 1].frame, found};
+	return c->first[caller].frame;
 }
 
 /* ---- chains ---------------------------------------------------------------------------------- */

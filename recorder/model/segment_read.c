@@ -13,17 +13,20 @@
 
 #define MAX_COUNT 65536u                /* samples, events or names of one segment */
 
+/* What memory is kept for: what the content consists of, then what decoding needs. */
+enum piece { SAMPLES, NODES, EVENTS, FIELDS, TEXTS, NAMES, UNPACKED, SPLIT, CALLERS, CALLEES };
+_Static_assert(CALLEES + 1 == SEGMENT_PIECES, "segment.h counts the pieces");
+
 enum part { ALL, EVENTS_ALONE, TIMES_ALONE, SUMS, HEAD_ALONE };
 
 struct reader {
 	struct segment_content *c;
 	uint32_t nnames, fields_room;
-	const char **names;             /* owned; their texts are the content's */
+	const char **names;             /* their texts are the content's */
 	char *text_at, *text_end;       /* room left for texts */
 	struct cursor columns[SEGMENT_COLUMNS];
 	struct planes numbers[SEGMENT_COLUMNS];   /* the same of columns of numbers */
-	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
-	uint8_t *split;                 /* owned: columns of numbers that were not in planes */
+	struct planes_rest rest[SEGMENT_COLUMNS];
 	uint64_t base_tick;
 	enum part part;
 	bool has_losses;                /* SUMS: an event says that something was lost */
@@ -41,6 +44,19 @@ static bool is_wanted(const struct reader *r, unsigned column)
 static int report_damage(struct reader *r, const char *what)
 {
 	return err_set(r->err, ERR_FORMAT, "a segment is damaged: %s", what);
+}
+
+/* Memory for n items, not zeroed: that of the content before, if it is large enough. */
+static void *room_for(struct reader *r, enum piece piece, size_t n, size_t item_bytes)
+{
+	struct segment_memory *m = &r->c->memory[piece];
+
+	if (!m->at || m->bytes < n * item_bytes) {
+		free(m->at);
+		m->bytes = n * item_bytes;
+		m->at = malloc(m->bytes ? m->bytes : 1);
+	}
+	return m->at;
 }
 
 /* Not inlined, so that get() is. */
@@ -120,12 +136,6 @@ static bool read_column_lengths(struct cursor *h, uint64_t lengths[])
 	return sum <= SEGMENT_MAX_BYTES;
 }
 
-static int unpack(struct reader *r, struct cursor *h, size_t nraw)
-{
-	r->unpacked = malloc(nraw ? nraw : 1);
-	return r->unpacked ? inflate_bytes(h->at, cursor_left(h), r->unpacked, nraw) : ERR_MEMORY;
-}
-
 /* Open the columns of numbers that somebody looks into, putting them in planes where needed. */
 static int open_numbers(struct reader *r, bool in_planes, size_t nraw)
 {
@@ -134,7 +144,7 @@ static int open_numbers(struct reader *r, bool in_planes, size_t nraw)
 	uint8_t *split;
 	unsigned i;
 
-	r->split = split = in_planes ? NULL : malloc(nraw ? nraw : 1);
+	split = in_planes ? NULL : room_for(r, SPLIT, nraw, 1);
 	if (!in_planes && !split)
 		return ERR_MEMORY;
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
@@ -147,7 +157,7 @@ static int open_numbers(struct reader *r, bool in_planes, size_t nraw)
 			at = split;
 			split += n;
 		}
-		if (!planes_open(&r->numbers[i], at, n))
+		if (!planes_open(&r->numbers[i], &r->rest[i], at, n))
 			return ERR_FORMAT;
 	}
 	return 0;
@@ -156,6 +166,7 @@ static int open_numbers(struct reader *r, bool in_planes, size_t nraw)
 /* Locate each column, unpacking where needed; the columns end where the bytes end. */
 static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const uint64_t lengths[])
 {
+	uint8_t *unpacked;
 	const uint8_t *at = h->at;
 	size_t nraw = 0;
 	unsigned i;
@@ -164,8 +175,9 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		nraw += lengths[i];
 	if (codec == SEGMENT_CODEC_ZLIB || codec == SEGMENT_CODEC_PLANES) {
-		rc = unpack(r, h, nraw);
-		at = r->unpacked;
+		at = unpacked = room_for(r, UNPACKED, nraw, 1);
+		rc = unpacked ? inflate_unchecked(h->at, cursor_left(h), unpacked, nraw)
+			      : ERR_MEMORY;
 	} else if (codec != SEGMENT_CODEC_RAW || (size_t)(h->end - at) != nraw) {
 		rc = ERR_FORMAT;
 	}
@@ -267,6 +279,7 @@ static int read_runs_and_times(struct reader *r)
 	struct incident_sample *s = r->c->samples, *end = s + r->c->nsamples;
 	struct cursor *columns = r->columns;
 	struct run weight = {0}, stream = {0}, cpu = {0}, quality = {0};
+	struct planes times = r->numbers[COLUMN_SAMPLE_TIME];
 	struct sample_clock clock;
 	uint64_t *last, off, v;
 
@@ -285,7 +298,7 @@ static int read_runs_and_times(struct reader *r)
 			return report_damage(r, "the CPU of a sample");
 		s->cpu = (uint16_t)v;
 		last = clock_of(&clock, s->cpu);
-		if (!planes_next(&r->numbers[COLUMN_SAMPLE_TIME], &off))
+		if (!planes_next(&times, &off))
 			return report_damage(r, "the time of a sample");
 		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
 		if (!tick_to_ns(*last, &v))
@@ -296,8 +309,8 @@ static int read_runs_and_times(struct reader *r)
 }
 
 /* See column_thread() in segment_build.c. */
-static bool get_thread(struct planes *p, struct recent *recent, uint64_t *highest, uint32_t count,
-		       uint32_t *out)
+static inline bool get_thread(struct planes *p, struct recent *recent, uint64_t *highest,
+			      uint32_t count, uint32_t *out)
 {
 	uint64_t code, v;
 
@@ -325,12 +338,13 @@ static bool get_thread(struct planes *p, struct recent *recent, uint64_t *highes
 }
 
 /* See encode_sample_stacks() in segment_seal.c. The nodes must be decoded. */
-static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
+static inline bool get_stack(struct reader *r, struct planes *p, uint32_t i,
+			     struct new_stack *new_stack)
 {
 	struct segment_content *c = r->c;
 	uint64_t code, v;
 
-	if (!planes_next(&r->numbers[COLUMN_SAMPLE_STACK], &code))
+	if (!planes_next(p, &code))
 		return false;
 	if (code & 1) {
 		v = new_stack_expected(new_stack, c->nodes, c->nnodes) -
@@ -350,6 +364,8 @@ static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 static int read_samples(struct reader *r)
 {
 	struct segment_content *c = r->c;
+	struct planes threads = r->numbers[COLUMN_SAMPLE_THREAD];
+	struct planes stacks = r->numbers[COLUMN_SAMPLE_STACK];
 	struct recent recent = {0};
 	struct new_stack new_stack = {0};
 	uint64_t highest = 0;
@@ -357,10 +373,9 @@ static int read_samples(struct reader *r)
 	int rc = read_runs_and_times(r);
 
 	for (i = 0; !rc && i < c->nsamples; i++) {
-		if (!get_thread(&r->numbers[COLUMN_SAMPLE_THREAD], &recent, &highest, c->nthreads,
-				&c->samples[i].thread))
+		if (!get_thread(&threads, &recent, &highest, c->nthreads, &c->samples[i].thread))
 			rc = report_damage(r, "the thread of a sample");
-		else if (!get_stack(r, i, &new_stack))
+		else if (!get_stack(r, &stacks, i, &new_stack))
 			rc = report_damage(r, "the stack of a sample");
 	}
 	return rc;
@@ -368,28 +383,10 @@ static int read_samples(struct reader *r)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static int read_parents(struct reader *r)
-{
-	struct segment_content *c = r->c;
-	uint64_t up, more;
-	uint32_t i;
-
-	for (i = 0; i < c->nnodes;) {
-		if (!planes_next(&r->numbers[COLUMN_NODE_CHAIN], &more) || more >= c->nnodes - i)
-			return report_damage(r, "the length of a chain of stack nodes");
-		if (!planes_next(&r->numbers[COLUMN_NODE_PARENT], &up) || (up && up >= i))
-			return report_damage(r, "the caller of a stack node");
-		c->nodes[i].parent = up ? i - 1 - (uint32_t)up : STACK_NONE;
-		for (i++; more; more--, i++)
-			c->nodes[i].parent = i - 1;
-	}
-	return 0;
-}
-
 /* The link to the callee of that rank; NULL when there is none. */
 static uint32_t *callee_at(const struct callees *c, uint32_t caller, uint64_t rank)
 {
-	uint32_t *at = &c->first[caller];
+	uint32_t *at = &c->first[caller].next;
 
 	if (rank >= RECENT_CALLEES)
 		return NULL;
@@ -398,54 +395,77 @@ static uint32_t *callee_at(const struct callees *c, uint32_t caller, uint64_t ra
 	return *at ? at : NULL;
 }
 
-static int read_frames(struct reader *r, struct callees *callees)
+/* A frame that followed its caller's before, but was not the last one. */
+static bool get_callee(struct callees *callees, uint32_t caller, uint64_t rank, uint32_t *frame)
 {
-	struct segment_content *c = r->c;
-	uint32_t next = 0, caller, i, *at;
+	uint32_t *at = callee_at(callees, caller, rank);
+
+	if (at)
+		*frame = callees_front(callees, caller, at);
+	return at != NULL;
+}
+
+/* See encode_nodes() in segment_seal.c. next: the number after the highest frame so far. */
+static inline bool get_frame(struct planes *p, struct callees *callees, uint32_t nframes,
+			     uint32_t caller, uint32_t *next, uint32_t *frame)
+{
 	uint64_t code;
 
-	for (i = 0; i < c->nnodes; i++) {
-		struct incident_stack *node = &c->nodes[i];
+	if (!planes_next(p, &code))
+		return false;
+	if (code & 1) {
+		*frame = *next - (uint32_t)(code / 2);
+		if (code / 2 > UINT32_MAX || *frame >= nframes)
+			return false;
+		callees_add(callees, caller, *frame);
+		if (*frame >= *next)
+			*next = *frame + 1;
+		return true;
+	}
+	if (code || !callees->first[caller].next)
+		return get_callee(callees, caller, code / 2, frame);
+	*frame = callees->first[caller].frame;       /* the usual case: it stays first */
+	return true;
+}
 
-		if (!planes_next(&r->numbers[COLUMN_NODE_FRAME], &code))
-			return report_damage(r, "the frame of a stack node");
-		caller = node->parent == STACK_NONE ? c->nframes : c->nodes[node->parent].frame;
-		if (code & 1) {
-			node->frame = next - (uint32_t)(code / 2);
-			if (code / 2 > UINT32_MAX || node->frame >= c->nframes)
+/* Chain by chain; callees come after their callers. */
+static int read_chains(struct reader *r, struct callees *callees)
+{
+	struct planes chains = r->numbers[COLUMN_NODE_CHAIN];
+	struct planes parents = r->numbers[COLUMN_NODE_PARENT];
+	struct planes frames = r->numbers[COLUMN_NODE_FRAME];
+	struct incident_stack *nodes = r->c->nodes;
+	uint32_t nnodes = r->c->nnodes, nframes = r->c->nframes, next = 0, i, parent, caller, frame;
+	uint64_t up, more;
+
+	for (i = 0; i < nnodes;) {
+		if (!planes_next(&chains, &more) || more >= nnodes - i)
+			return report_damage(r, "the length of a chain of stack nodes");
+		if (!planes_next(&parents, &up) || (up && up >= i))
+			return report_damage(r, "the caller of a stack node");
+		parent = up ? i - 1 - (uint32_t)up : STACK_NONE;
+		caller = up ? nodes[parent].frame : nframes;
+		for (more += i; i <= more; parent = i++, caller = frame) {
+			if (!get_frame(&frames, callees, nframes, caller, &next, &frame))
 				return report_damage(r, "the frame of a stack node");
-			callees_add(callees, caller, node->frame);
-		} else if (!code && callees->first[caller]) {   /* the usual case: it stays first */
-			node->frame = callees->items[callees->first[caller] - 1].frame;
-		} else {
-			at = callee_at(callees, caller, code / 2);
-			if (!at)
-				return report_damage(r, "the frame of a stack node");
-			node->frame = callees_front(callees, caller, at);
+			nodes[i] = (struct incident_stack){.parent = parent, .frame = frame};
 		}
-		if (node->frame >= next)
-			next = node->frame + 1;
 	}
 	return 0;
 }
 
 static int read_nodes(struct reader *r)
 {
+	size_t ncallers = (size_t)r->c->nframes + 1;
 	struct callees callees = {
-		.first = calloc((size_t)r->c->nframes + 1, sizeof(*callees.first)),
-		.items = malloc(((size_t)r->c->nnodes + 1) * sizeof(*callees.items)),
+		.first = room_for(r, CALLERS, ncallers, sizeof(*callees.first)),
+		.items = room_for(r, CALLEES, r->c->nnodes, sizeof(*callees.items)),
 	};
-	int rc;
 
 	if (!callees.first || !callees.items)
-		rc = err_memory(r->err, "while reading a segment");
-	else
-		rc = read_parents(r);
-	if (!rc)
-		rc = read_frames(r, &callees);
-	free(callees.first);
-	free(callees.items);
-	return rc;
+		return err_memory(r->err, "while reading a segment");
+	memset(callees.first, 0, ncallers * sizeof(*callees.first));
+	return read_chains(r, &callees);
 }
 
 /* ---- names, events and their fields; texts are copied into one block, each with a NUL -------- */
@@ -532,6 +552,7 @@ static int read_fields(struct reader *r, struct incident_event *e)
 	    e->nfields > r->fields_room - c->nfields)
 		return report_damage(r, "the number of an event's fields");
 	e->first_field = c->nfields;
+	memset(&c->fields[c->nfields], 0, e->nfields * sizeof(*c->fields));
 	for (i = 0; i < e->nfields; i++) {
 		if (!get_field(r, at, &c->fields[c->nfields++]))
 			return report_damage(r, "a field of an event");
@@ -602,7 +623,7 @@ static int read_times_alone(struct reader *r)
 	uint32_t i;
 	int rc;
 
-	c->samples = malloc(((size_t)c->nsamples + 1) * sizeof(*c->samples));
+	c->samples = room_for(r, SAMPLES, c->nsamples, sizeof(*c->samples));
 	if (!c->samples)
 		return err_memory(r->err, "while reading a segment");
 	rc = read_runs_and_times(r);
@@ -638,15 +659,16 @@ static int read_content(struct reader *r)
 
 	/* A field takes at least 3 bytes. */
 	r->fields_room = (uint32_t)(column_bytes(r, COLUMN_EVENT_FIELDS) / 3 + 1);
-	r->names = malloc(((size_t)r->nnames + 1) * sizeof(*r->names));
-	c->samples = malloc((alone ? 1 : (size_t)c->nsamples + 1) * sizeof(*c->samples));
-	c->nodes = malloc((alone ? 1 : (size_t)c->nnodes + 1) * sizeof(*c->nodes));
-	c->events = calloc((size_t)c->nevents + 1, sizeof(*c->events));
-	c->fields = calloc(r->fields_room, sizeof(*c->fields));
-	c->text = r->text_at = malloc(text_room);
-	if (!r->names || !c->samples || !c->nodes || !c->events || !c->fields || !c->text)
+	r->names = room_for(r, NAMES, r->nnames, sizeof(*r->names));
+	c->samples = room_for(r, SAMPLES, alone ? 0 : c->nsamples, sizeof(*c->samples));
+	c->nodes = room_for(r, NODES, alone ? 0 : c->nnodes, sizeof(*c->nodes));
+	c->events = room_for(r, EVENTS, c->nevents, sizeof(*c->events));
+	c->fields = room_for(r, FIELDS, r->fields_room, sizeof(*c->fields));
+	r->text_at = room_for(r, TEXTS, text_room, 1);
+	if (!r->names || !c->samples || !c->nodes || !c->events || !c->fields || !r->text_at)
 		return err_memory(r->err, "while reading a segment");
-	r->text_end = c->text + text_room;
+	memset(c->events, 0, c->nevents * sizeof(*c->events));
+	r->text_end = r->text_at + text_room;
 	if (alone)
 		return read_events_alone(r);
 	rc = read_nodes(r);
@@ -662,26 +684,20 @@ static int decode(const uint8_t *bytes, size_t n, enum part part, struct segment
 {
 	struct segment_content c = {0};
 	struct reader r = {.c = &c, .part = part, .err = err};
-	int rc = read_header(&r, bytes, n);
+	int rc;
 
+	memcpy(c.memory, out->memory, sizeof(c.memory));
+	rc = read_header(&r, bytes, n);
 	if (!rc && part == SUMS)
 		rc = find_losses(&r);
 	if (part == HEAD_ALONE)
 		c.nsamples = c.nnodes = c.nevents = 0;
 	else if (!rc)
 		rc = part == TIMES_ALONE || part == SUMS ? read_times_alone(&r) : read_content(&r);
-	free(r.unpacked);
-	free(r.split);
-	free(r.names);
-	if (!rc && r.has_losses) {
-		segment_content_free(&c);
-		return decode(bytes, n, ALL, out, err);
-	}
 	if (rc)
 		segment_content_free(&c);
-	else
-		*out = c;
-	return rc;
+	*out = c;
+	return !rc && r.has_losses ? decode(bytes, n, ALL, out, err) : rc;
 }
 
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err)
@@ -715,10 +731,9 @@ int segment_decode_head(const uint8_t *bytes, size_t n, struct segment_content *
 
 void segment_content_free(struct segment_content *c)
 {
-	free(c->samples);
-	free(c->nodes);
-	free(c->events);
-	free(c->fields);
-	free(c->text);
+	unsigned i;
+
+	for (i = 0; i < SEGMENT_PIECES; i++)
+		free(c->memory[i].at);
 	memset(c, 0, sizeof(*c));
 }

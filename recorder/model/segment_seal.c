@@ -38,7 +38,7 @@ static void *zeroed(struct buf *kept, size_t n)
 /* How many callees of this caller are more recent than the frame; false when it is not listed. */
 static bool callee_rank(struct callees *c, uint32_t caller, uint32_t frame, uint32_t *rank)
 {
-	uint32_t *at = &c->first[caller];
+	uint32_t *at = &c->first[caller].next;
 
 	for (*rank = 0; *at && *rank < RECENT_CALLEES; (*rank)++) {
 		if (c->items[*at - 1].frame == frame) {

@@ -88,7 +88,8 @@ static void merge(const struct segment_content *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct segment_content c, events, times, sums, head;
+	struct segment_content c = {0}, events = {0}, times = {0}, sums = {0},
+			       head = {0};
 	struct err err;
 	bool has_events = !segment_decode_events(data, size, &events, &err);
 	bool has_times = !segment_decode_times(data, size, &times, &err);
@@ -106,15 +107,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(!memcmp(head.period_ns, c.period_ns, sizeof(c.period_ns)));
 		check(!sums.nevents || sums.nevents == c.nevents);
 		merge(&c);
+		/* Into memory that is dirty, and in part too small. */
+		check(!segment_decode(data, size, &events, &err) && segment_sound(&events));
+		check(events.nsamples == c.nsamples && events.nnodes == c.nnodes);
 		segment_content_free(&c);
 	}
 	if (has_times)
 		check(segment_sound(&times) && !times.nevents && !times.nnodes);
-	if (has_events)
-		segment_content_free(&events);
-	if (has_times)
-		segment_content_free(&times);
-	if (has_sums)
-		segment_content_free(&sums);
+	segment_content_free(&events);
+	segment_content_free(&times);
+	segment_content_free(&sums);
+	segment_content_free(&head);
 	return 0;
 }

@@ -85,7 +85,7 @@ static void decode_rows(const char *bytes, size_t n)
 
 static void decode(const void *raw, size_t n)
 {
-	struct segment_content content;
+	struct segment_content content = {0};
 
 	decode_lists(raw, n);
 	decode_pages(raw, n);

@@ -152,7 +152,7 @@ static int by_pair(const void *a, const void *b)
 /* Frames that are new, and pairs of caller and callee that are: strange is the rest of these. */
 static int count_nodes(struct lab *l, const struct segment *s, struct err *err)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	uint64_t *pairs, npairs = 0;
 	uint32_t i;
 	int rc = segment_decode(s->bytes, s->nbytes, &c, err);

@@ -138,6 +138,7 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 	const uint8_t *at = s->bytes + 2, *end = s->bytes + s->nbytes;
 	uint64_t v = 0, skipped, columns_bytes = 0, lengths[SEGMENT_COLUMNS];
 	uint8_t columns[4096];
+	struct planes_rest rest;
 	struct planes planes;
 	size_t head, to;
 	unsigned i;
@@ -166,7 +167,7 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 			memcpy(out + to, at, lengths[i]);
 			to += lengths[i];
 		} else {
-			if (!planes_open(&planes, at, lengths[i]))
+			if (!planes_open(&planes, &rest, at, lengths[i]))
 				return 0;
 			while (planes_next(&planes, &v))
 				to += varint_put(out + to, v);

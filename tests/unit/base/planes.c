@@ -5,10 +5,11 @@
 
 static bool planes_join(const uint8_t *bytes, size_t n, uint8_t *out)
 {
+	struct planes_rest rest;
 	struct planes p;
 	uint64_t v;
 
-	if (!planes_open(&p, bytes, n))
+	if (!planes_open(&p, &rest, bytes, n))
 		return false;
 	while (planes_next(&p, &v))
 		out += varint_put(out, v);

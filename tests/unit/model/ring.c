@@ -169,7 +169,7 @@ TEST(ring_of_many_segments_keeps_their_order)
 TEST(frozen_segments_survive_their_eviction)
 {
 	struct ring *ring = open_ring(1);
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct frozen f;
 
 	ring_put(ring, segment_at(100));
@@ -269,7 +269,7 @@ static void freeze_and_read(void *ctx)
 		if (ring_freeze(race->ring, 0, UINT64_MAX, &f, NULL))
 			continue;
 		for (i = 0; i < f.nsegments; i++) {
-			struct segment_content c;
+			struct segment_content c = {0};
 
 			if (segment_decode(f.segments[i]->bytes, f.segments[i]->nbytes, &c, NULL))
 				continue;

@@ -63,7 +63,7 @@ TEST(sample_columns_come_back)
 {
 	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .thread = lab.threads[0], .cpu = 3,
 			  .stream = STREAM_ALLOC, .quality = QUALITY_REMOTE, .value = 4096};
-	struct segment_content c;
+	struct segment_content c = {0};
 
 	e.stack = seglab_stack(&lab, "abc");
 	add(&e);
@@ -89,7 +89,7 @@ TEST(sample_columns_come_back)
 /* abc and abd share a and b: four nodes, parents before children, frames in order of appearance. */
 TEST(stacks_share_their_callers)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 
 	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
 	assert_int_equal(seglab_sample(&lab, 2000, 0, "abd"), 0);
@@ -110,7 +110,7 @@ TEST(stacks_share_their_callers)
 
 TEST(event_columns_come_back)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	const struct incident_event *e;
 
 	assert_int_equal(seglab_rich(&lab), 0);
@@ -138,7 +138,7 @@ TEST(event_columns_come_back)
 
 TEST(fields_of_every_type_come_back)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	const struct event_field *f;
 
 	assert_int_equal(seglab_rich(&lab), 0);
@@ -159,7 +159,7 @@ TEST(more_than_64_fields_are_cut)
 {
 	struct event_field fields[70];
 	struct event e = {.kind = EVENT_LOG, .stack = STACK_NONE, .fields = fields, .nfields = 70};
-	struct segment_content c;
+	struct segment_content c = {0};
 	char names[70][8];
 	unsigned i;
 
@@ -179,7 +179,7 @@ TEST(times_are_kept_in_ticks_of_100_ns_up_to_the_last)
 {
 	const uint64_t last = UINT64_MAX / 100 * 100;
 	struct event e = {.time_ns = UINT64_MAX, .kind = EVENT_LOG, .stack = STACK_NONE};
-	struct segment_content c;
+	struct segment_content c = {0};
 
 	add(&e);
 	assert_int_equal(seglab_sample(&lab, 199, 0, "a"), 0);
@@ -201,7 +201,7 @@ TEST(weights_beyond_all_bounds_are_clipped)
 	const double weights[] = {NAN, -1, 0, 1.9, 9e18, 1e19, INFINITY};
 	const uint64_t kept[] = {0, 0, 0, 1, 9000000000000000000u, INT64_MAX, INT64_MAX};
 	struct event e = {.kind = EVENT_SAMPLE, .stack = STACK_NONE};
-	struct segment_content c;
+	struct segment_content c = {0};
 	unsigned i;
 
 	for (i = 0; i < 7; i++) {
@@ -217,7 +217,7 @@ TEST(weights_beyond_all_bounds_are_clipped)
 TEST(numbers_that_no_enum_has_stay_readable)
 {
 	struct event e = {.kind = EVENT_SAMPLE, .stack = STACK_NONE, .stream = 200, .quality = 200};
-	struct segment_content c;
+	struct segment_content c = {0};
 
 	add(&e);
 	e.kind = (enum event_kind)200;
@@ -366,7 +366,7 @@ static struct segment *seal_rich(struct segment_content *all)
 
 TEST(events_are_read_without_samples)
 {
-	struct segment_content all, c;
+	struct segment_content all = {0}, c = {0};
 	struct segment *s;
 	uint32_t i;
 
@@ -395,7 +395,7 @@ TEST(events_are_read_without_samples)
 
 TEST(times_of_samples_are_read_without_the_rest)
 {
-	struct segment_content all, c;
+	struct segment_content all = {0}, c = {0};
 	struct segment *s;
 	uint32_t i;
 
@@ -416,11 +416,44 @@ TEST(times_of_samples_are_read_without_the_rest)
 	segment_unref(s);
 }
 
+/* The smaller segment is read into what the larger one left, then the larger one again. */
+TEST(memory_of_an_earlier_content_is_used_again)
+{
+	struct event e = {.time_ns = 5000000, .kind = EVENT_SAMPLE, .stack = STACK_NONE};
+	struct segment_content all = {0}, c = {0};
+	struct segment *rich = seal_rich(&all), *small;
+	void *samples;
+	uint32_t i;
+
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	small = seglab_seal(&lab);
+	assert_int_equal(segment_decode(rich->bytes, rich->nbytes, &c, NULL), 0);
+	samples = c.samples;
+	assert_int_equal(segment_decode(small->bytes, small->nbytes, &c, NULL), 0);
+	assert_true(segment_sound(&c));
+	assert_ptr_equal(c.samples, samples);
+	assert_int_equal(c.nsamples, 1);
+	assert_int_equal(c.nnodes + c.nevents + c.nfields, 0);
+	assert_int_equal(segment_decode(rich->bytes, rich->nbytes, &c, NULL), 0);
+	assert_true(segment_sound(&c));
+	assert_int_equal(c.nnodes, all.nnodes);
+	assert_memory_equal(c.samples, all.samples, c.nsamples * sizeof(*c.samples));
+	assert_memory_equal(c.nodes, all.nodes, c.nnodes * sizeof(*c.nodes));
+	for (i = 0; i < c.nfields; i++)
+		assert_string_equal(c.fields[i].name, all.fields[i].name);
+	/* Nothing is left of it after an error. */
+	assert_int_equal(segment_decode(rich->bytes, 1, &c, NULL), ERR_FORMAT);
+	assert_null(c.samples);
+	segment_content_free(&all);
+	segment_unref(rich);
+	segment_unref(small);
+}
+
 TEST(sums_are_read_with_events_only_where_something_was_lost)
 {
 	struct event e = {.time_ns = 5000000, .kind = EVENT_GENERIC, .stack = STACK_NONE,
 			  .name = "Something"};
-	struct segment_content all, c;
+	struct segment_content all = {0}, c = {0};
 	struct segment *s = seal_rich(&all);         /* something was lost in it */
 
 	assert_int_equal(segment_decode_sums(s->bytes, s->nbytes, &c, NULL), 0);
@@ -507,7 +540,7 @@ TEST(builder_starts_anew_after_sealing)
 
 TEST(late_samples_widen_the_segment_to_the_front)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 
 	assert_int_equal(seglab_sample(&lab, 500000, 0, "a"), 0);
 	assert_int_equal(seglab_sample(&lab, 100000, 0, "a"), 0);
@@ -566,7 +599,7 @@ TEST(segment_is_full_before_its_names_outgrow_the_decoder)
 {
 	static char name[EVENT_MAX_TEXT + 1];
 	struct event e = {.kind = EVENT_LOG, .name = name, .stack = STACK_NONE};
-	struct segment_content c;
+	struct segment_content c = {0};
 	uint32_t i;
 
 	memset(name, 'n', EVENT_MAX_TEXT);
@@ -604,7 +637,7 @@ TEST(stack_that_finds_no_frame_free_is_none)
 /* The tables' own allocations are walked elsewhere: here they are there before. */
 static int build_step(void *ctx)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct segment *s;
 	int rc = seglab_open(&lab);
 
@@ -638,7 +671,7 @@ TEST(event_that_fails_half_way_leaves_the_segment_whole)
 	struct event_field field = {"New", FIELD_TEXT, {.text = longer_than_the_room_kept}};
 	struct event e = {.time_ns = 9000000, .kind = EVENT_LOG, .name = "other", .fields = &field,
 			  .nfields = 1, .stack = STACK_NONE};
-	struct segment_content c;
+	struct segment_content c = {0};
 	unsigned n, failed = 0;
 
 	memset(longer_than_the_room_kept, 'n', sizeof(longer_than_the_room_kept) - 1);
@@ -685,6 +718,7 @@ int main(void)
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
 		WITH_LAB(times_of_samples_are_read_without_the_rest),
+		WITH_LAB(memory_of_an_earlier_content_is_used_again),
 		WITH_LAB(sums_are_read_with_events_only_where_something_was_lost),
 		WITH_LAB(only_frames_that_are_new_are_told),
 		WITH_LAB(stacks_that_begin_alike_share_their_nodes),

@@ -42,7 +42,7 @@ static uint32_t next_random(uint32_t *seed)
  */
 static bool decodes(const uint8_t *bytes, size_t n)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct err err = {0};
 	uint8_t *copy = malloc(n ? n : 1);
 	int rc;
@@ -168,7 +168,7 @@ TEST(counts_without_the_bytes_for_them_allocate_nothing)
 
 TEST(another_version_is_refused_by_name)
 {
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct err err;
 	uint8_t b[200];
 	size_t n = head_only(b, 0, 0, 0, 0, 0);
@@ -221,7 +221,7 @@ TEST(realistic_sample_takes_at_most_7_bytes)
 {
 	struct frame_ref leaf_first[32];
 	struct thread *threads[12];
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct segment *s;
 	struct err err;
 	uint32_t seed = 7, i;

@@ -100,7 +100,7 @@ TEST(any_stacks_and_threads_come_back)
 {
 	static struct put put[SAMPLES];
 	struct thread *threads[THREADS];
-	struct segment_content c;
+	struct segment_content c = {0};
 	uint32_t seed, i;
 
 	for (i = 0; i < THREADS; i++)

@@ -271,7 +271,7 @@ static uint32_t put(const char *root_first, struct process *process, struct thre
 TEST(over_its_quota_a_stack_ends_in_more_and_keeps_its_weight)
 {
 	const struct segment_quota few = {.nodes = 3, .processes = 10};
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct segment *s;
 	const char *leaf;
 
@@ -321,7 +321,7 @@ TEST(many_stacks_with_few_new_nodes_each_are_no_flood)
 TEST(samples_of_threads_and_processes_over_the_quota_belong_to_more)
 {
 	const struct segment_quota few = {.threads = 1, .processes = 1};
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct process *other;
 	struct segment *s;
 	struct thread *more;
@@ -355,7 +355,7 @@ TEST(samples_of_threads_and_processes_over_the_quota_belong_to_more)
 TEST(a_process_that_a_segment_lists_is_none_of_the_new_ones)
 {
 	const struct segment_quota few = {.processes = 2};
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct segment *older, *s;
 	struct process *other;
 	struct thread *pooled;
@@ -433,7 +433,7 @@ TEST(starts_and_ends_leave_room_for_the_processes_with_samples)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
 	struct event e = {.time_ns = 1000, .kind = EVENT_PROCESS_START, .stack = STACK_NONE};
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct process *other;
 	struct segment *s;
 
@@ -466,7 +466,7 @@ TEST(a_process_with_events_alone_is_none_of_those_with_samples)
 			  .stack = STACK_NONE,
 			  .provider = "Process",
 			  .name = "Exit"};
-	struct segment_content c;
+	struct segment_content c = {0};
 	struct segment *s;
 
 	assert_int_equal(seglab_open(&lab), 0);
