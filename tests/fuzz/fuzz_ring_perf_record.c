@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format.cgroup = (data[0] & 16) != 0;
 	format.address = (data[0] & 32) != 0;
 	format.short_id = data[0] >> 6 & 1;
+	format.program_bytes = data[0] & 128 ? 24 : 0;
 	size--;
 	record = malloc(size);           /* aligned as in the ring, with no byte to spare */
 	if (!record)

@@ -38,14 +38,10 @@ static int load(const struct bpf_code *code, int type, const char *name)
 static int attach(const struct bpf_code *code, const char *tracepoint, const char *name)
 {
 	int program = load(code, BPF_PROG_TYPE_RAW_TRACEPOINT, name), fd, os_error;
-	union bpf_attr attr;
 
 	if (program < 0)
 		return -1;
-	memset(&attr, 0, sizeof(attr));
-	attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoint;
-	attr.raw_tracepoint.prog_fd = (uint32_t)program;
-	fd = bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
+	fd = bpf_program_attach(program, tracepoint);
 	os_error = errno;
 	close(program);
 	errno = os_error;

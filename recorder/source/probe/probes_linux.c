@@ -464,7 +464,8 @@ static int add_switches(struct probes *p, struct probe *change, struct probe *wa
 			struct err *err)
 {
 	struct err why;
-	int rc = switches_new(&change->format, &wakeup->format, p->ncpus, &p->switches, &why);
+	int rc = switches_new(&change->format, &wakeup->format, p->ncpus, !p->untyped,
+			      &p->switches, &why);
 
 	if (rc == ERR_MEMORY)
 		return err_memory(err, "for a program at switches");
@@ -474,6 +475,10 @@ static int add_switches(struct probes *p, struct probe *change, struct probe *wa
 		buf_puts(&change->filter, "prev_pid != 0");       /* the idle task has no stack */
 		return 0;
 	}
+	if (!switches_stack_bytes(p->switches))
+		log_line(p->log, LOG_INFO, "each context switch costs a third more than it must: "
+			 "the kernel does not tell its types, or not as this recorder knows them "
+			 "(/sys/kernel/btf/vmlinux)");
 	change->in_program = true;
 	wakeup->nplaces = 0;
 	return 0;
@@ -570,6 +575,7 @@ static void set_formats(struct probes *p)
 						      .nregs = PERF_REGS_COUNT};
 	p->formats[RING_SWITCH] = p->formats[RING_PLAIN];
 	p->formats[RING_SWITCH_STACK] = p->formats[RING_STACK];
+	p->formats[RING_SWITCH_STACK].program_bytes = switches_stack_bytes(p->switches);
 }
 
 int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err)
@@ -587,6 +593,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		p->log = cfg->log;
 		p->reader = cfg->reader;
 		p->ncpus = cfg->ncpus;
+		p->untyped = cfg->untyped;
 		p->stack_kb = cfg->capture->stack_kb;
 		p->kernel_stacks = !cfg->capture->no_kernel_stacks;
 		p->room = wanted;

@@ -60,6 +60,7 @@ struct probes_config {
 	struct proc_reader *reader;          /* NULL: no event is taken */
 	const struct capture *capture;
 	unsigned ncpus;                      /* for how many CPUs rings will be opened */
+	bool untyped;                        /* as where the kernel does not tell its types */
 };
 
 /* *out stays NULL when the needs name no such event. */

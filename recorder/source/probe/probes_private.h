@@ -77,7 +77,7 @@ struct probes {
 	bool no_filters;                     /* it refuses, and the log says so */
 	struct programs *programs;           /* NULL = no probe is in a program */
 	unsigned ncpus, stack_kb;
-	bool kernel_stacks;
+	bool kernel_stacks, untyped;
 	struct probe *all;
 	uint32_t room;
 	_Atomic uint32_t n;                  /* of them; others than the owner read it */

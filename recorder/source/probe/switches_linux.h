@@ -22,10 +22,11 @@ struct switches;
  * Load the programs and run them; rings are written once they are enabled.
  *
  * change, wakeup   of sched/sched_switch and sched/sched_wakeup
+ * typed            by the kernel's types, where it tells them: without perf's part of a tracepoint
  * returns          0; ERR_ACCESS, ERR_UNSUPPORTED: this user may not, or the kernel has none
  */
 int switches_new(const struct trace_format *change, const struct trace_format *wakeup,
-		 unsigned ncpus, struct switches **out, struct err *err);
+		 unsigned ncpus, bool typed, struct switches **out, struct err *err);
 void switches_free(struct switches *s);      /* NULL allowed */
 
 /*
@@ -61,6 +62,11 @@ struct switch_stack {
 	} words[SWITCH_WORDS_MAX];
 };
 
+/*
+ * The least raw data of its stacks, whose kernel frames begin with those of the program
+ * (perf_record.h); s NULL, or 0: they do not.
+ */
+uint32_t switches_stack_bytes(const struct switches *s);
 /* How a thread with this stack was switched out: blocked, preempted. */
 uint8_t switches_state(const struct perf_record *stack);
 /* Where it was in the kernel. false: its first return addresses are not all found */

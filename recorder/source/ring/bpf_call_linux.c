@@ -41,7 +41,7 @@ int bpf_table_ask(int command, int table, const void *key, void *value)
 	return bpf_call(command, &attr);
 }
 
-int bpf_program_load(const uint64_t *insns, unsigned n, int type, const char *name)
+static int load(const uint64_t *insns, unsigned n, int type, uint32_t tracepoint, const char *name)
 {
 	union bpf_attr attr;
 
@@ -51,5 +51,29 @@ int bpf_program_load(const uint64_t *insns, unsigned n, int type, const char *na
 	attr.insn_cnt = n;
 	attr.license = (uint64_t)(uintptr_t)LICENSE;
 	snprintf(attr.prog_name, sizeof(attr.prog_name), "%s", name);
+	if (tracepoint) {
+		attr.expected_attach_type = BPF_TRACE_RAW_TP;
+		attr.attach_btf_id = tracepoint;
+	}
 	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+int bpf_program_load(const uint64_t *insns, unsigned n, int type, const char *name)
+{
+	return load(insns, n, type, 0, name);
+}
+
+int bpf_program_load_typed(const uint64_t *insns, unsigned n, uint32_t tracepoint, const char *name)
+{
+	return load(insns, n, BPF_PROG_TYPE_TRACING, tracepoint, name);
+}
+
+int bpf_program_attach(int program, const char *tracepoint)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoint;
+	attr.raw_tracepoint.prog_fd = (uint32_t)program;
+	return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }

@@ -19,6 +19,11 @@ int bpf_table_ask(int command, int table, const void *key, void *value);
 
 /* insns: n instructions, each a struct bpf_insn as one number. type: BPF_PROG_TYPE_... */
 int bpf_program_load(const uint64_t *insns, unsigned n, int type, const char *name);
+/* The same for a tracepoint, by the number of its type: it sees the structures themselves. */
+int bpf_program_load_typed(const uint64_t *insns, unsigned n, uint32_t tracepoint,
+			   const char *name);
+/* Run it at a raw tracepoint; NULL = that of its type. returns  what keeps it there */
+int bpf_program_attach(int program, const char *tracepoint);
 
 static inline uint64_t bpf_insn_of(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
 {

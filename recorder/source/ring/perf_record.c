@@ -90,6 +90,19 @@ static bool take_short_stack(struct perf_record *out)
 	return out->u.sample.stack_bytes <= out->u.sample.raw_bytes - PERF_SHORT_HEAD_BYTES;
 }
 
+static void leave_out_program(struct perf_record *out)
+{
+	uint64_t back = le64(out->u.sample.raw + 2 * sizeof(back));
+	uint32_t i = 0, n = out->u.sample.nkernel;
+
+	while (i < n && out->u.sample.kernel[i] != back)
+		i++;
+	if (i < n) {
+		out->u.sample.kernel += i + 1;
+		out->u.sample.nkernel -= i + 1;
+	}
+}
+
 static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
 {
 	const uint8_t *b = cursor_take(c, 32), *cpu;
@@ -114,6 +127,8 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 		    !(out->u.sample.raw = cursor_take(c, nraw)))
 			return false;
 		out->u.sample.raw_bytes = nraw;
+		if (format->program_bytes && nraw >= format->program_bytes && nraw >= 24)
+			leave_out_program(out);
 	}
 	if (format->nregs && !perf_read_regs(c, format->nregs, out))
 		return false;

@@ -53,6 +53,12 @@ struct perf_format {
 	 * the first 4 bytes, in the place of a copy of fixed size: program_linux.h. 0 = none
 	 */
 	uint64_t short_id;
+	/*
+	 * Samples with at least so many bytes of raw data are a program's at a raw tracepoint. The
+	 * data's third word is where the program returns to: the kernel's frames up to that one are
+	 * not the thread's, and are left out. 0 = none
+	 */
+	uint32_t program_bytes;
 };
 
 struct perf_record {

@@ -62,12 +62,13 @@ static void ask_at_rest(unsigned times)
 	}
 }
 
-/* false: not here */
-static bool begin(void)
+/* false: not here. untyped: as where the kernel does not tell its types */
+static bool begin(bool untyped)
 {
 	const struct capture capture = {.thread_time = true, .stack_kb = 8, .no_python = true};
 	const struct probes_config cfg = {.capture = &capture,
-					  .ncpus = (unsigned)get_nprocs_conf()};
+					  .ncpus = (unsigned)get_nprocs_conf(),
+					  .untyped = untyped};
 	struct err err = {0};
 	cpu_set_t one;
 	unsigned i;
@@ -135,7 +136,7 @@ TEST(switches_are_as_many_as_the_kernel_counts)
 	struct rusage from, to;
 	bool equal = false;
 
-	if (!begin())
+	if (!begin(*state != NULL))
 		skip();
 	/* One more may come between a count of ours and one of the kernel. */
 	while (!equal && tries--) {
@@ -159,7 +160,7 @@ TEST(a_ring_that_was_full_says_how_many_are_missing)
 	const struct perf_record *r;
 	uint64_t before, lost = 0;
 
-	if (!begin())
+	if (!begin(*state != NULL))
 		skip();
 	for (i = 0; i < 9000; i++)                       /* four records each; it holds 16,384 */
 		ask(1);
@@ -253,11 +254,11 @@ static bool is_known(void)
 }
 
 /* false: no program knows any stack here */
-static bool begin_known(void)
+static bool begin_known(bool untyped)
 {
 	unsigned samples, tries = 20;
 
-	if (!begin() || !switches_know(probes_switches(probes)))
+	if (!begin(untyped) || !switches_know(probes_switches(probes)))
 		return false;
 	/* Now and then its last sleep is one for the lock of the pipe, not for a byte. */
 	while (!is_known() && --tries);
@@ -271,7 +272,7 @@ TEST(a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes)
 {
 	unsigned samples;
 
-	if (!begin_known())
+	if (!begin_known(*state != NULL))
 		skip();
 	++*mark;
 	assert_true(sleeps_with(0));
@@ -286,7 +287,7 @@ TEST(a_stack_that_repeats_is_taken_where_the_kernel_waits_elsewhere)
 	int sockets[2], before;
 	char c = 0;
 
-	if (!begin_known())
+	if (!begin_known(*state != NULL))
 		skip();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
 	before = dup(there[1]);
@@ -331,7 +332,7 @@ TEST(a_stack_that_repeats_is_taken_now_and_then)
 	uint64_t last_ns = 0;
 	unsigned n = 0, tries;
 
-	if (!begin_known())
+	if (!begin_known(*state != NULL))
 		skip();
 	for (tries = 0; tries < 4000 && n < 10; tries++) {
 		ask(50);
@@ -341,16 +342,52 @@ TEST(a_stack_that_repeats_is_taken_now_and_then)
 	assert_true(50 * tries >= 64 * n);
 }
 
+/* The innermost call of the kernel in the stack with which the thread that answers slept last. */
+static uint64_t find_leaf(void)
+{
+	const struct perf_record *r;
+	uint64_t leaf = 0;
+
+	ask_at_rest(50);
+	perf_ring_refresh(&rings[STACKS]);
+	for (; (r = perf_ring_peek(&rings[STACKS])) != NULL; perf_ring_next(&rings[STACKS]))
+		if (r->tid == answering && switches_state(r) == SLEEPS && r->u.sample.nkernel)
+			leaf = r->u.sample.kernel[0];
+	assert_true(leaf != 0);
+	return leaf;
+}
+
+/* Frames of the program and of what calls it are none of the thread's. */
+TEST(a_stack_begins_where_the_kernel_switches_either_way)
+{
+	uint64_t leaves[2] = {0, 1};
+	unsigned tries, untyped;
+
+	for (tries = 0; tries < 10 && leaves[0] != leaves[1]; tries++)
+		for (untyped = 0; untyped < 2; untyped++) {
+			if (!begin(untyped))
+				skip();
+			leaves[untyped] = find_leaf();
+			end(NULL);
+		}
+	/* While somebody else traces switches, too, there is one more call. */
+	assert_int_equal(leaves[0], leaves[1]);
+}
+
+/* Each with and without the kernel's types. */
+#define BOTH(test)                                                                                 \
+	{#test, test, NULL, end, NULL},                                                            \
+	{#test "_without_types", test, NULL, end, &probes}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(switches_are_as_many_as_the_kernel_counts, end),
-		cmocka_unit_test_teardown(a_ring_that_was_full_says_how_many_are_missing, end),
-		cmocka_unit_test_teardown(
-			a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes, end),
-		cmocka_unit_test_teardown(
-			a_stack_that_repeats_is_taken_where_the_kernel_waits_elsewhere, end),
-		cmocka_unit_test_teardown(a_stack_that_repeats_is_taken_now_and_then, end),
+		BOTH(switches_are_as_many_as_the_kernel_counts),
+		BOTH(a_ring_that_was_full_says_how_many_are_missing),
+		BOTH(a_stack_that_repeats_is_not_taken_until_a_word_of_it_changes),
+		BOTH(a_stack_that_repeats_is_taken_where_the_kernel_waits_elsewhere),
+		BOTH(a_stack_that_repeats_is_taken_now_and_then),
+		cmocka_unit_test_teardown(a_stack_begins_where_the_kernel_switches_either_way, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

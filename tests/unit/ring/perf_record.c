@@ -234,6 +234,29 @@ TEST(stack_of_a_sample_that_a_program_made_is_its_raw_data)
 	}
 }
 
+/* The third word of its raw data is where it returns to; a tracepoint's record is shorter. */
+TEST(frames_of_the_program_that_wrote_a_sample_are_left_out)
+{
+	static const struct perf_format format = {.callchain = true, .raw = true,
+						  .program_bytes = 28};
+	const uint64_t ips[] = {KERNEL, 0x51, 0x52, 0x53}, raw[] = {1, 0x53, 0x52};
+	const uint32_t sizes[] = {28, 20};
+	struct perf_bytes b;
+	struct perf_record r;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+		perf_bytes_u64s(&b, ips, 4);
+		perf_bytes_put(&b, &sizes[i], 4);
+		perf_bytes_put(&b, raw, 24);
+		perf_bytes_put(&b, "pad", 4);
+		assert_true(parse(&b, &format, &r));
+		assert_int_equal(r.u.sample.nkernel, i ? 3 : 1);
+		assert_int_equal(r.u.sample.kernel[0], i ? 0x51 : 0x53);
+	}
+}
+
 TEST(thread_without_user_registers_has_none)
 {
 	struct perf_bytes b;
@@ -588,6 +611,7 @@ int main(void)
 		cmocka_unit_test(raw_data_that_leaves_registers_unaligned_is_refused),
 		cmocka_unit_test(the_control_group_follows_the_stack),
 		cmocka_unit_test(stack_of_a_sample_that_a_program_made_is_its_raw_data),
+		cmocka_unit_test(frames_of_the_program_that_wrote_a_sample_are_left_out),
 		cmocka_unit_test(thread_without_user_registers_has_none),
 		cmocka_unit_test(stack_of_zero_bytes_has_no_valid_size_behind_it),
 		cmocka_unit_test(registers_and_stack_that_cannot_be_are_refused),
