@@ -97,6 +97,7 @@ static void ask_and_wait_until_opened(struct frame *frame)
 	int before = atomic_load(&opened);
 
 	symbols_want(w.symbols, frame);
+	symbols_begin(w.symbols);
 	while (atomic_load(&opened) == before)
 		os_sleep_ns(NS_PER_MS);
 }
