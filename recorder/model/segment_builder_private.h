@@ -118,6 +118,13 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 	return limit && used >= limit;
 }
 
+/* ---- segment_stack.c ------------------------------------------------------------------------- */
+
+/* The local index of a number; TABLE_NONE = it is not listed. */
+uint32_t id_list_find(const struct id_list *list, uint32_t number);
+/* UINT32_MAX = no memory. */
+uint32_t id_list_add(struct id_list *list, uint32_t number);
+
 /* ---- segment_seal.c -------------------------------------------------------------------------- */
 
 /* What was in the builder, until it is compressed; its buffers are kept. */
