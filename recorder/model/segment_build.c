@@ -224,7 +224,8 @@ void segment_builder_reset(struct segment_builder *b)
 	memset(b->steps, 0, sizeof(b->steps));
 	memset(b->known, 0, sizeof(b->known));
 	memset(b->stayed, 0, sizeof(b->stayed));
-	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = 0;
+	b->nnodes = b->nsamples = b->ncpu_samples = b->nevents = b->twins.count = 0;
+	b->nresets++;
 	quota_reset(&b->quota);
 }
 
@@ -255,6 +256,7 @@ void segment_builder_free(struct segment_builder *b)
 	free(b->threads.numbers);
 	free(b->frame_list.numbers);
 	free(b->nodes);
+	free(b->twins.nodes);
 	text_table_free(&b->names);
 	sealing_free(&b->sealing);
 	buf_free(&b->sample_stacks);

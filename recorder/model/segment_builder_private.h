@@ -148,6 +148,13 @@ struct sealing {
 #define SEGMENT_THREADS 64u
 #define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
+/* Which node, + 1, a node of another builder is here: segment_stack_again(); 0 = not known. */
+struct twins {
+	const struct segment_builder *of;
+	uint64_t nresets;                    /* of that one */
+	uint32_t *nodes, count, room;
+};
+
 struct segment_builder {
 	struct frames *frames;
 	struct processes *processes;
@@ -166,6 +173,8 @@ struct segment_builder {
 	struct incident_stack *nodes;         /* frame: local index */
 	uint32_t nnodes, nodes_room;
 	struct table node_index;
+	struct twins twins;
+	uint64_t nresets;
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 	struct known_step steps[1u << SEGMENT_STEPS_BITS];

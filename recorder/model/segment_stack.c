@@ -243,6 +243,71 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 	return node;
 }
 
+/* Room for all nodes of the other builder; what it had before its last reset is not known. */
+static bool twins_of(struct segment_builder *b, const struct segment_builder *other)
+{
+	struct twins *t = &b->twins;
+
+	if (t->of != other || t->nresets != other->nresets)
+		t->count = 0;
+	t->of = other;
+	t->nresets = other->nresets;
+	if (ARRAY_ROOM(t->nodes, t->room, other->nnodes))
+		return false;
+	memset(t->nodes + t->count, 0, (other->nnodes - t->count) * sizeof(*t->nodes));
+	t->count = other->nnodes;
+	return true;
+}
+
+/* Does a process's stack end in "[more]" there? Here it may have room. */
+static bool is_cut(const struct segment_builder *b, uint32_t node)
+{
+	return b->frame_list.numbers[b->nodes[node].frame] + 1 == b->more_frame;
+}
+
+static uint32_t twin_stack(struct segment_builder *b, const struct segment_builder *other,
+			   const struct event *e, struct quota_use *use)
+{
+	uint32_t path[STACK_MAX_FRAMES], depth = 0, at = e->stack, node, nodes = b->nnodes;
+
+	while (at != STACK_NONE && !b->twins.nodes[at] && depth < STACK_MAX_FRAMES) {
+		path[depth++] = at;
+		at = other->nodes[at].parent;
+	}
+	node = at == STACK_NONE ? STACK_NONE : b->twins.nodes[at] - 1;
+	while (depth--) {
+		const struct incident_stack *of = &other->nodes[path[depth]];
+		uint32_t local;
+
+		if (is_flood(use, &b->quota.limit))
+			return known_stack(b, e->stack_frames, e->nstack_frames, STACK_NONE);
+		local = local_frame(b, other->frame_list.numbers[of->frame]);
+		node = local == UINT32_MAX ? STACK_NONE : node_get(b, node, local);
+		if (node == STACK_NONE)
+			return STACK_NONE;
+		use->nodes += b->nnodes - nodes;
+		nodes = b->nnodes;
+		b->twins.nodes[path[depth]] = node + 1;
+	}
+	return node;
+}
+
+uint32_t segment_stack_again(struct segment_builder *b, const struct segment_builder *other,
+			     const struct event *e)
+{
+	struct quota_use none = {0}, *use;
+
+	if (e->stack >= other->nnodes || is_cut(other, e->stack) ||
+	    e->nstack_frames > STACK_MAX_FRAMES || !twins_of(b, other))
+		return segment_stack_of(b, e, NULL, NULL);
+	use = quota_of(&b->quota, e->process, e->time_ns);
+	if (!use && b->quota.limit.processes)
+		return known_stack(b, e->stack_frames, e->nstack_frames, STACK_NONE);
+	use = use ? use : &none;
+	use->stacks++;
+	return twin_stack(b, other, e, use);
+}
+
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
