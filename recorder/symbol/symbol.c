@@ -149,6 +149,8 @@ static bool put_off(struct worker *w, struct frame *frame, const struct symbol *
 			w->put_off_ns = os_now_ns();
 		frame_ref(frame);
 		w->put_off[w->nput_off++] = (struct put_off){frame, symbol->offset};
+	} else if (!w->nput_off) {
+		buf_free(&w->put_off_names);         /* it has failed */
 	}
 	os_mutex_unlock(s->lock);
 	return fits;
