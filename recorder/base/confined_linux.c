@@ -222,7 +222,7 @@ int confined_ask(struct confined *c, const struct iovec *parts, unsigned nparts,
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
 	}
-	c->asked_cpu_ns = confined_cpu_ns(c);
+	c->asked_cpu_ns = c->max_cpu_ns ? confined_cpu_ns(c) : 0;
 	/* It may have been killed since. */
 	for (tries = 0; tries < 2; tries++) {
 		rc = start(c, err);

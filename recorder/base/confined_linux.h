@@ -19,7 +19,7 @@ struct confined {
 	const char *reads, *from;            /* for messages: "symbols", "file" */
 	uint64_t max_ns;                     /* for one answer */
 	uint64_t max_cpu_ns;                 /* of a CPU, for one answer; 0 = as long as max_ns */
-	uint64_t asked_cpu_ns;               /* confined_cpu_ns() when it was asked */
+	uint64_t asked_cpu_ns;               /* confined_cpu_ns() when it was asked; with a limit */
 	int fd;                              /* -1 = there is no process */
 	_Atomic pid_t pid;                   /* 0 likewise */
 	_Atomic uint64_t ended_cpu_ns;       /* of those that have ended */

@@ -547,6 +547,7 @@ void merge_main(void *ctx)
 	while (!ended || any) {
 		ended = feed_ended(&e->feed);
 		any = release_events(e);
+		symbols_begin(e->symbols);
 		check_begun(e);
 		housekeeping(e);
 		own_event_put_marks(e);

@@ -123,7 +123,7 @@ static void keep(struct past *q, const struct event *event, bool wanted)
 		seal(q);
 	copy.stack = STACK_NONE;
 	if (copy.nstack_frames)
-		copy.stack = segment_stack_of(b, &copy, NULL, NULL);
+		copy.stack = segment_stack_again(b, q->engine->merge.builder, event);
 	if (copy.nstack_frames && copy.stack == STACK_NONE)
 		copy.quality = QUALITY_BROKEN;
 	(wanted ? segment_add_wanted : segment_add)(b, &copy);

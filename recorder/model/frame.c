@@ -295,13 +295,19 @@ void frame_unref(struct frame *frame)
 struct function_key {
 	struct object *object;
 	uint64_t offset;
-	const char *raw_name;                /* its first FUNCTION_NAME_MAX bytes count */
+	const char *raw_name;        /* its first FUNCTION_NAME_MAX bytes count; NULL = any */
 };
 
+/* A file has one function at a place; code made at run time may have many, one after another. */
 static uint64_t function_hash(const struct function_key *key)
 {
-	return hash_pair(hash_pair(key->object->number, key->offset),
-			 hash_bytes(key->raw_name, strnlen(key->raw_name, FUNCTION_NAME_MAX)));
+	uint64_t h = hash_pair(key->object->number, key->offset);
+	size_t n;
+
+	if (key->object->key.kind == OBJECT_ELF)
+		return h;
+	n = strnlen(key->raw_name, FUNCTION_NAME_MAX);
+	return hash_pair(h, hash_bytes(key->raw_name, n));
 }
 
 static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
@@ -312,7 +318,7 @@ static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
 	const char *raw = function->raw_name ? function->raw_name : function->name;
 
 	return function->object == key->object && function->offset == key->offset &&
-	       strncmp(raw, key->raw_name, FUNCTION_NAME_MAX) == 0;
+	       (!key->raw_name || strncmp(raw, key->raw_name, FUNCTION_NAME_MAX) == 0);
 }
 
 /* Copy an optional text; false without memory. */
@@ -344,28 +350,51 @@ static struct function *function_new(struct frames *f, const struct function_key
 	return function;
 }
 
+static struct function *function_find(struct frames *f, const struct function_key *key)
+{
+	uint32_t number = table_find(&f->by_function, function_hash(key), function_same, f, key);
+
+	return number != TABLE_NONE ? slots_get(&f->function_slots, number) : NULL;
+}
+
+static void take_function(struct frames *f, struct frame *frame, struct function *function)
+{
+	function->refs++;
+	f->named++;
+	atomic_store(&frame->function, function);
+}
+
+bool frame_take_function(struct frames *f, struct frame *frame, uint64_t offset)
+{
+	struct function_key key = {.object = frame->object, .offset = offset};
+	struct function *function;
+
+	if (frame->object->key.kind != OBJECT_ELF)
+		return false;
+	os_mutex_lock(f->lock);
+	function = function_find(f, &key);
+	if (function && !atomic_load(&frame->function))
+		take_function(f, frame, function);
+	os_mutex_unlock(f->lock);
+	return function != NULL;
+}
+
 int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, const char *name,
 		       const char *raw_name, const char *module)
 {
 	struct function_key key = {frame->object, offset, raw_name ? raw_name : name};
-	struct function *function = NULL;
-	uint32_t number;
+	struct function *function;
 	int rc = 0;
 
 	os_mutex_lock(f->lock);
 	if (!atomic_load(&frame->function)) {
-		number = table_find(&f->by_function, function_hash(&key), function_same, f, &key);
-		if (number != TABLE_NONE)
-			function = slots_get(&f->function_slots, number);
-		else
+		function = function_find(f, &key);
+		if (!function)
 			function = function_new(f, &key, name, raw_name, module);
-		if (function) {
-			function->refs++;
-			f->named++;
-			atomic_store(&frame->function, function);
-		} else {
+		if (function)
+			take_function(f, frame, function);
+		else
 			rc = ERR_MEMORY;
-		}
 	}
 	os_mutex_unlock(f->lock);
 	return rc;

@@ -137,6 +137,8 @@ void frame_unref(struct frame *frame);
  */
 int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, const char *name,
 		       const char *raw_name, const char *module);
+/* Give a frame in a file the name of the function there, if that has one. false: it has not. */
+bool frame_take_function(struct frames *f, struct frame *frame, uint64_t offset);
 
 /* Free unreferenced frames (one slice per call) and objects dropped before released_ns. */
 void frames_sweep(struct frames *f, uint64_t released_ns);

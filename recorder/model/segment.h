@@ -110,6 +110,12 @@ uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_f
 /* The same for an event's stack_frames, within the quota of its process (NULL = no quota). */
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx);
+/*
+ * The same for an event that another builder got just before, e->stack being its node there: what
+ * it found is not searched for again.
+ */
+uint32_t segment_stack_again(struct segment_builder *b, const struct segment_builder *other,
+			     const struct event *e);
 
 /*
  * Limits of one process in one segment; the last four are of all processes together. 0 = no limit.

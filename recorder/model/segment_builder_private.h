@@ -118,6 +118,13 @@ static inline bool quota_over(uint32_t used, uint32_t limit)
 	return limit && used >= limit;
 }
 
+/* ---- segment_stack.c ------------------------------------------------------------------------- */
+
+/* The local index of a number; TABLE_NONE = it is not listed. */
+uint32_t id_list_find(const struct id_list *list, uint32_t number);
+/* UINT32_MAX = no memory. */
+uint32_t id_list_add(struct id_list *list, uint32_t number);
+
 /* ---- segment_seal.c -------------------------------------------------------------------------- */
 
 /* What was in the builder, until it is compressed; its buffers are kept. */
@@ -141,6 +148,13 @@ struct sealing {
 #define SEGMENT_THREADS 64u
 #define SEGMENT_MAX_NAMES 4096u              /* that make it full */
 
+/* Which node, + 1, a node of another builder is here: segment_stack_again(); 0 = not known. */
+struct twins {
+	const struct segment_builder *of;
+	uint64_t nresets;                    /* of that one */
+	uint32_t *nodes, count, room;
+};
+
 struct segment_builder {
 	struct frames *frames;
 	struct processes *processes;
@@ -160,6 +174,8 @@ struct segment_builder {
 	struct incident_stack *nodes;         /* frame: local index */
 	uint32_t nnodes, nodes_room;
 	struct table node_index;
+	struct twins twins;
+	uint64_t nresets;
 
 	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 	struct known_step steps[1u << SEGMENT_STEPS_BITS];

@@ -377,13 +377,16 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	if (!has_names(t) || !elf_vaddr(&t->head, offset, &vaddr) ||
 	    !elf_find(t->index, vaddr, &function))
 		return false;
+	if (!elf_offset(&t->head, function.vaddr, &start))
+		start = offset - (vaddr - function.vaddr);
+	*out = (struct symbol){.offset = start};
+	if (t->env->take && t->env->take(t->env->take_ctx, start))
+		return true;
 	if (elf_function_name(t->index, &t->names.bytes, &function, t->name, sizeof(t->name),
 			      NULL) ||
 	    !t->name[0])
 		return false;
-	if (!elf_offset(&t->head, function.vaddr, &start))
-		start = offset - (vaddr - function.vaddr);
-	*out = (struct symbol){.offset = start, .name = t->name};
+	out->name = t->name;
 	return true;
 }
 

@@ -13,7 +13,7 @@
 /* What a reader found. The strings are valid until its next call. */
 struct symbol {
 	uint64_t offset;              /* of the function's first byte, counted as in frames */
-	const char *name;             /* the linker's */
+	const char *name;             /* the linker's; NULL: symbol_env.take() took it */
 	const char *module;           /* overrides the object's name; or NULL */
 	const char *raw_name;         /* of a source's frame: function.raw_name; or NULL */
 };
@@ -37,6 +37,12 @@ struct symbol_env {
 	const struct symbol_reader *const *readers;      /* NULL = symbol_readers */
 	bool foreign;               /* a trace of another machine or time: pids mean nothing here */
 	bool lowest;             /* the worker's priority, even while an incident waits for names */
+	/*
+	 * NULL, or: true when the frame that find() is asked for now gets the name that the
+	 * function at this offset of its object has already. Then find() need not read it.
+	 */
+	bool (*take)(void *ctx, uint64_t start);
+	void *take_ctx;
 };
 
 /* An open object. Readers embed it as first member. */

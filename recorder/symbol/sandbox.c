@@ -1,9 +1,11 @@
 #include "symbol/sandbox.h"
 
+#include "symbol/demangle.h"
 #include "symbol/elf_section.h"
 #include "symbol/r2r.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int sandbox_index_here(const struct bytes *in, const struct elf_head *head,
 		       enum sandbox_index which, struct elf_index **out, char *note,
@@ -30,6 +32,13 @@ int sandbox_index_here(const struct bytes *in, const struct elf_head *head,
 		snprintf(note, SANDBOX_NOTE_BYTES,
 			 "%.300s; only its exported functions have names", why.text);
 	return elf_index_new(in, head, NULL, out, err);
+}
+
+/* What libiberty would take apart: of Itanium C++ and of Rust. */
+bool sandbox_takes(const struct sandbox *s, const char *raw)
+{
+	return s && raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R' || raw[1] == 'G') &&
+	       strnlen(raw, DEMANGLE_MAX_BYTES + 1) <= DEMANGLE_MAX_BYTES;
 }
 
 bool sandbox_index_is_sound(const struct elf_index *index)

@@ -51,8 +51,19 @@ struct perfmap;
 int sandbox_perfmap(struct sandbox *s, struct os_file *file, uint64_t file_bytes,
 		    struct perfmap **out, struct err *err);
 
-/* demangle(), demangle.h. */
-bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n);
+/*
+ * demangle(), demangle.h, of several names at once: a round trip takes more time than a name. If
+ * the process dies of one of them, or it takes too long, only that one stays as it is.
+ *
+ * raw      n names that sandbox_takes(), each with its NUL; at most SANDBOX_NAMES, of
+ *          SANDBOX_NAMES_BYTES in all
+ * out      empty; set to n texts, each with its NUL; "" = it stays as it is. Less without memory
+ */
+enum { SANDBOX_NAMES = 64 };
+#define SANDBOX_NAMES_BYTES 65536u
+void sandbox_demangle(struct sandbox *s, const struct buf *raw, uint32_t n, struct buf *out);
+/* Would the process make this name readable? Else demangle() does it here. */
+bool sandbox_takes(const struct sandbox *s, const char *raw);
 
 /* Any thread: os_thread_waits() for its process; true without one. */
 bool sandbox_waits(const struct sandbox *s, uint64_t *progress);

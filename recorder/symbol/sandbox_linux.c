@@ -12,12 +12,12 @@
 
 /* ---- what goes over the socket: between two processes of one program ------------------------- */
 
-enum asked { ASKED_INDEX, ASKED_NAME, ASKED_PERFMAP };
+enum asked { ASKED_INDEX, ASKED_NAMES, ASKED_PERFMAP };
 
 struct request {
 	uint32_t asked;                      /* an enum asked; a file's descriptor comes with it */
 	uint32_t which;                      /* an enum sandbox_index */
-	uint32_t name_bytes;                 /* of a name, which follows */
+	uint32_t name_bytes;                 /* of names, which follow, each with its NUL */
 	uint64_t file_bytes;
 };
 
@@ -42,10 +42,9 @@ struct map_reply {
 	char why[sizeof(((struct err *)0)->text)];
 };
 
-/* To a name: comes as one message, so that its owner wakes once. */
-struct name_reply {
-	uint32_t nbytes;                     /* 0 = it has none */
-	char text[FUNCTION_NAME_MAX + 1];    /* as much as is used */
+/* To names: comes as one message, so that its owner wakes once. */
+struct names_reply {
+	uint32_t nbytes;                     /* of the texts, which follow, each with its NUL */
 };
 
 struct sandbox {
@@ -145,19 +144,41 @@ static bool answer_perfmap(const struct request *r, int file)
 	return sent;
 }
 
-static bool answer_name(const struct request *r)
+static bool put_readable(const char *raw, struct buf *out)
 {
-	char raw[DEMANGLE_MAX_BYTES + 1];
-	struct name_reply reply = {.nbytes = 0};
+	char *text = buf_reserve(out, FUNCTION_NAME_MAX + 1);
 
-	if (r->name_bytes > DEMANGLE_MAX_BYTES ||
-	    !confined_take(raw, r->name_bytes, NULL))
+	if (!text)
 		return false;
-	raw[r->name_bytes] = '\0';
-	if (demangle(raw, reply.text, sizeof(reply.text)))
-		reply.nbytes = (uint32_t)strlen(reply.text);
-	return confined_answer(&reply,
-			offsetof(struct name_reply, text) + reply.nbytes);
+	if (!demangle(raw, text, FUNCTION_NAME_MAX + 1))
+		*text = '\0';
+	buf_advance(out, strlen(text) + 1);
+	return true;
+}
+
+static bool answer_names(const struct request *r)
+{
+	struct names_reply reply = {.nbytes = 0};
+	struct buf raw = {0}, answer = {0};
+	char *names = r->name_bytes <= SANDBOX_NAMES_BYTES ? buf_reserve(&raw, r->name_bytes + 1)
+							   : NULL;
+	bool good = names && confined_take(names, r->name_bytes, NULL);
+	size_t at;
+
+	buf_put(&answer, &reply, sizeof(reply));
+	if (good)
+		names[r->name_bytes] = '\0';
+	for (at = 0; good && at < r->name_bytes; at += strlen(names + at) + 1)
+		good = put_readable(names + at, &answer);
+	good = good && !answer.failed;
+	if (good) {
+		reply.nbytes = (uint32_t)(answer.len - sizeof(reply));
+		memcpy(answer.data, &reply, sizeof(reply));
+		good = confined_answer(answer.data, answer.len);
+	}
+	buf_free(&raw);
+	buf_free(&answer);
+	return good;
 }
 
 int sandbox_serve(void)
@@ -170,7 +191,7 @@ int sandbox_serve(void)
 	if (!confined_begin("recorder-names", SANDBOX_MEMORY_MAX_BYTES))
 		return CONFINED_NOT;
 	while (goes_on && confined_take(&r, sizeof(r), &file)) {
-		goes_on = r.asked == ASKED_NAME	     ? answer_name(&r)
+		goes_on = r.asked == ASKED_NAMES     ? answer_names(&r)
 			  : r.asked == ASKED_PERFMAP ? answer_perfmap(&r, file)
 						     : answer_index(&r, file);
 		if (file >= 0)
@@ -198,14 +219,14 @@ void sandbox_free(struct sandbox *s)
 	free(s);
 }
 
-/* name: of r->name_bytes, instead of a file. */
-static int send_request(struct sandbox *s, const struct request *r, int file, const char *name,
+/* names: of r->name_bytes, instead of a file. */
+static int send_request(struct sandbox *s, const struct request *r, int file, const char *names,
 			struct err *err)
 {
 	const struct iovec parts[2] = {{(void *)(uintptr_t)r, sizeof(*r)},
-				       {(void *)(uintptr_t)name, r->name_bytes}};
+				       {(void *)(uintptr_t)names, r->name_bytes}};
 
-	return confined_ask(&s->process, parts, name ? 2 : 1, file, err);
+	return confined_ask(&s->process, parts, names ? 2 : 1, file, err);
 }
 
 static int receive(struct sandbox *s, void *to, size_t n, uint64_t end_ns, struct err *err)
@@ -368,36 +389,79 @@ int sandbox_perfmap(struct sandbox *s, struct os_file *file, uint64_t file_bytes
 	return rc;
 }
 
-/* What libiberty would take apart: of Itanium C++ and of Rust. */
-static bool is_mangled(const char *raw)
+/* Are these n texts, none of them too long? */
+static bool are_texts(const char *at, size_t nbytes, uint32_t n)
 {
-	return raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R' || raw[1] == 'G');
+	const char *end = at + nbytes;
+	size_t length;
+
+	for (; n && at < end; at += length + 1, n--) {
+		length = strnlen(at, (size_t)(end - at));
+		if (length == (size_t)(end - at) || length > FUNCTION_NAME_MAX)
+			return false;
+	}
+	return !n && at == end;
 }
 
-bool sandbox_demangle(struct sandbox *s, const char *raw, char *out, size_t n)
+static int receive_names(struct sandbox *s, uint32_t n, struct buf *out)
 {
+	const size_t head = sizeof(struct names_reply), some = head + n * (size_t)100;
 	uint64_t end_ns = os_now_ns() + SANDBOX_MAX_NS;
-	struct request r = {.asked = ASKED_NAME,
-			    .name_bytes = (uint32_t)strnlen(raw, DEMANGLE_MAX_BYTES + 1)};
-	const size_t head = offsetof(struct name_reply, text);
-	struct name_reply reply;
+	struct names_reply reply;
 	size_t got;
+	char *to = buf_reserve(out, some);
+	int rc = to ? confined_receive_some(&s->process, to, head, some, end_ns, &got, NULL)
+		    : ERR_MEMORY;
 
-	if (!s || !is_mangled(raw) || r.name_bytes > DEMANGLE_MAX_BYTES)
-		return demangle(raw, out, n);
-	if (send_request(s, &r, -1, raw, NULL) ||
-	    confined_receive_some(&s->process, &reply, head, sizeof(reply), end_ns, &got, NULL))
-		return false;
-	if (reply.nbytes >= n || reply.nbytes >= sizeof(reply.text) || got > head + reply.nbytes) {
+	if (rc)
+		return rc;
+	memcpy(&reply, to, head);
+	buf_advance(out, got);
+	if (reply.nbytes > n * (size_t)(FUNCTION_NAME_MAX + 1) || got > head + reply.nbytes)
+		return confined_distrust(&s->process, NULL);
+	to = buf_reserve(out, head + reply.nbytes - got);
+	if (!to)
+		return ERR_MEMORY;
+	rc = receive(s, to, head + reply.nbytes - got, end_ns, NULL);
+	if (rc)
+		return rc;
+	buf_advance(out, head + reply.nbytes - got);
+	memmove(out->data, out->data + head, reply.nbytes);
+	out->len = reply.nbytes;
+	return are_texts(out->data, out->len, n) ? 0 : confined_distrust(&s->process, NULL);
+}
+
+static int ask_names(struct sandbox *s, const char *raw, size_t nbytes, uint32_t n,
+		     struct buf *out)
+{
+	const struct request r = {.asked = ASKED_NAMES, .name_bytes = (uint32_t)nbytes};
+	int rc = send_request(s, &r, -1, raw, NULL);
+
+	if (!rc)
+		rc = receive_names(s, n, out);
+	if (rc == ERR_MEMORY)
 		confined_end(&s->process);
-		return false;
+	if (rc)
+		buf_reset(out);
+	return rc;
+}
+
+void sandbox_demangle(struct sandbox *s, const struct buf *raw, uint32_t n, struct buf *out)
+{
+	const char *at = buf_text(raw), *end = at + raw->len;
+	struct buf one = {0};
+
+	if (ask_names(s, at, raw->len, n, out) == 0)
+		return;
+	/* One of them is bad. Each alone, the others are not. */
+	for (; at < end; at += strlen(at) + 1) {
+		buf_reset(&one);
+		if (n > 1)
+			ask_names(s, at, strlen(at) + 1, 1, &one);
+		buf_puts(out, buf_text(&one));
+		buf_put(out, "", 1);
 	}
-	if (!reply.nbytes ||
-	    receive(s, (char *)&reply + got, head + reply.nbytes - got, end_ns, NULL))
-		return false;
-	memcpy(out, reply.text, reply.nbytes);
-	out[reply.nbytes] = '\0';
-	return true;
+	buf_free(&one);
 }
 
 /* ---- for other threads ----------------------------------------------------------------------- */

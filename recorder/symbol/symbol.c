@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "model/home.h"
+#include "symbol/demangle.h"
 #include "symbol/dbghelp.h"
 #include "symbol/otel.h"
 #include "symbol/sandbox.h"
@@ -14,6 +15,7 @@
 
 #define START_SLACK_NS (100 * NS_PER_MS)      /* /proc has ticks of 10 ms */
 
+enum { ENOUGH = 64 };                  /* requests that begin by themselves */
 enum { SKIP_MAX = 1024 };              /* named frames one turn skips under the lock, ns each */
 enum { SERVICE_AT = 3 };               /* the reading of a home that first asks for its service */
 
@@ -44,23 +46,37 @@ void request_release(const struct request *r)
 	}
 }
 
-/* Takes the request; a full queue drops it. */
+/* Takes the request; a full queue drops it. Under the lock. */
+static void fifo_put(struct symbols *s, struct fifo *f, const struct request *r)
+{
+	if (f->count < f->max) {
+		f->items[(f->first + f->count++) % f->max] = *r;
+		return;
+	}
+	s->use.dropped++;
+	request_release(r);
+}
+
 static void enqueue(struct symbols *s, struct fifo *f, const struct request *r)
 {
-	unsigned waiting;
-	bool full;
+	bool many;
 
 	os_mutex_lock(s->lock);
-	full = f->count == f->max;
-	if (full)
-		s->use.dropped++;
-	else
-		f->items[(f->first + f->count++) % f->max] = *r;
-	waiting = s->waiting;
+	fifo_put(s, f, r);
+	many = s->waiting && f->count % ENOUGH == 0;
 	os_mutex_unlock(s->lock);
-	if (full)
-		request_release(r);
-	else if (waiting)
+	if (many)
+		os_cond_signal(s->work);
+}
+
+void symbols_begin(struct symbols *s)
+{
+	bool wakes;
+
+	os_mutex_lock(s->lock);
+	wakes = s->waiting && (s->urgent.count || s->wanted.count);
+	os_mutex_unlock(s->lock);
+	if (wakes)
 		os_cond_signal(s->work);
 }
 
@@ -99,28 +115,135 @@ static bool has_name(struct frame *frame)
 	return atomic_load(&frame->function) != NULL;
 }
 
+static void count_named(struct symbols *s, struct frame *frame, bool named)
+{
+	bool first = !atomic_exchange(&frame->asked, true);
+
+	os_mutex_lock(s->lock);
+	s->use.named += named;
+	s->use.unnamed += !named && first;
+	os_mutex_unlock(s->lock);
+}
+
+/* A function that has a name needs no reading and no demangling: most frames are of such. */
+bool take_known(void *ctx, uint64_t start)
+{
+	const struct worker *w = ctx;
+
+	return frame_take_function(w->symbols->frames, w->naming, start);
+}
+
+/* returns  false when there is no room or no memory */
+static bool put_off(struct worker *w, struct frame *frame, const struct symbol *symbol)
+{
+	struct symbols *s = w->symbols;
+	size_t n = strlen(symbol->name) + 1;
+	bool fits;
+
+	os_mutex_lock(s->lock);
+	fits = w->nput_off < SANDBOX_NAMES && w->put_off_names.len + n <= SANDBOX_NAMES_BYTES &&
+	       buf_reserve(&w->put_off_names, n);
+	if (fits) {
+		buf_put(&w->put_off_names, symbol->name, n);
+		if (!w->nput_off)
+			w->put_off_ns = os_now_ns();
+		frame_ref(frame);
+		w->put_off[w->nput_off++] = (struct put_off){frame, symbol->offset};
+	} else if (!w->nput_off) {
+		buf_free(&w->put_off_names);         /* it has failed */
+	}
+	os_mutex_unlock(s->lock);
+	return fits;
+}
+
+bool put_off_is_due(const struct worker *w)
+{
+	return w->nput_off == SANDBOX_NAMES ||
+	       w->put_off_names.len + DEMANGLE_MAX_BYTES + 1 > SANDBOX_NAMES_BYTES ||
+	       (w->nput_off && os_now_ns() - w->put_off_ns >= PUT_OFF_NS);
+}
+
+void name_put_off(struct worker *w)
+{
+	struct symbols *s = w->symbols;
+	struct put_off list[SANDBOX_NAMES];
+	struct buf raw, names = {0};
+	const char *from, *to;
+	uint32_t i, n;
+
+	os_mutex_lock(s->lock);
+	n = w->nput_off;
+	memcpy(list, w->put_off, n * sizeof(*list));
+	raw = w->put_off_names;
+	w->nput_off = 0;
+	w->put_off_names = (struct buf){0};
+	os_mutex_unlock(s->lock);
+	sandbox_demangle(w->env.sandbox, &raw, n, &names);
+	from = buf_text(&raw);
+	to = buf_text(&names);
+	for (i = 0; i < n; i++) {
+		bool is_readable = to < buf_text(&names) + names.len && *to;
+
+		count_named(s, list[i].frame,
+			    !frame_set_function(s->frames, list[i].frame, list[i].offset,
+						is_readable ? to : from, from, NULL));
+		frame_unref(list[i].frame);
+		from += strlen(from) + 1;
+		to += to < buf_text(&names) + names.len ? strlen(to) + 1 : 0;
+	}
+	buf_free(&raw);
+	buf_free(&names);
+}
+
+void give_put_off_back(struct worker *w)
+{
+	struct request r = {.kind = REQUEST_FRAME};
+	uint32_t i;
+
+	for (i = 0; i < w->nput_off; i++) {
+		r.at.frame = w->put_off[i].frame;
+		fifo_put(w->symbols, &w->symbols->wanted, &r);
+	}
+	w->nput_off = 0;
+	buf_free(&w->put_off_names);
+}
+
+static bool make_readable(struct worker *w, const char *raw, char *out, size_t n)
+{
+	struct buf one = {0}, text = {0};
+
+	if (!sandbox_takes(w->env.sandbox, raw))
+		return demangle(raw, out, n);
+	buf_put(&one, raw, strlen(raw) + 1);
+	if (!one.failed)
+		sandbox_demangle(w->env.sandbox, &one, 1, &text);
+	snprintf(out, n, "%s", buf_text(&text));
+	buf_free(&one);
+	buf_free(&text);
+	return *out != '\0';
+}
+
 static void name_frame(struct worker *w, struct frame *frame)
 {
 	struct symbols *s = w->symbols;
 	char readable[FUNCTION_NAME_MAX + 1];
 	struct symbol symbol = {.raw_name = NULL};
-	bool first, named;
+	bool named;
 
 	if (has_name(frame))
 		return;
+	w->naming = frame;
 	named = cache_find(w->cache, frame->object, frame->offset, &symbol);
-	if (named &&
-	    sandbox_demangle(w->env.sandbox, symbol.name, readable, sizeof(readable)))
+	if (named && symbol.name && !symbol.module &&
+	    sandbox_takes(w->env.sandbox, symbol.name) && put_off(w, frame, &symbol))
+		return;
+	if (named && symbol.name && make_readable(w, symbol.name, readable, sizeof(readable)))
 		named = !frame_set_function(s->frames, frame, symbol.offset, readable, symbol.name,
 					    symbol.module);
-	else if (named)
+	else if (named && symbol.name)
 		named = !frame_set_function(s->frames, frame, symbol.offset, symbol.name,
 					    symbol.raw_name, symbol.module);
-	first = !atomic_exchange(&frame->asked, true);
-	os_mutex_lock(s->lock);
-	s->use.named += named;
-	s->use.unnamed += !named && first;
-	os_mutex_unlock(s->lock);
+	count_named(s, frame, named);
 }
 
 /*
@@ -236,7 +359,7 @@ void request_handle(struct worker *w, const struct request *r)
  * frame is referenced, because its waiter may time out while the worker is busy with it. Returns
  * true with REQUEST_NONE when there is a waiter, but no frame to name in this turn.
  */
-static bool waiter_take(struct symbols *s, struct request *out)
+static bool waiter_take(struct symbols *s, bool put_off, struct request *out)
 {
 	struct waiter *w = s->waiters;
 	unsigned skipped;
@@ -253,6 +376,8 @@ static bool waiter_take(struct symbols *s, struct request *out)
 		out->kind = REQUEST_FRAME;
 		return true;
 	}
+	if (w->next == w->n && put_off)
+		return false;
 	if (w->next == w->n) {
 		w->done = true;
 		s->waiters = w->link;
@@ -262,7 +387,7 @@ static bool waiter_take(struct symbols *s, struct request *out)
 }
 
 /* Take one request of each kind in turn, so that no fork storm and no waiter starves the others. */
-bool request_next(struct symbols *s, unsigned *turn, struct request *out)
+bool request_next(struct symbols *s, unsigned *turn, bool put_off, struct request *out)
 {
 	unsigned i;
 
@@ -270,7 +395,7 @@ bool request_next(struct symbols *s, unsigned *turn, struct request *out)
 	for (i = 0; i < 3; i++) {
 		unsigned kind = (*turn)++ % 3;
 
-		if (kind == 1 ? waiter_take(s, out)
+		if (kind == 1 ? waiter_take(s, put_off, out)
 			      : fifo_take(kind == 0 ? &s->urgent : &s->wanted, out))
 			return true;
 	}
@@ -390,9 +515,9 @@ bool symbols_close(struct symbols *s)
 	/* What a thread that hangs uses is leaked on purpose. */
 	if (s->lock && s->work && !workers_end(s))
 		return false;
+	workers_free(s);
 	fifo_free(&s->urgent);
 	fifo_free(&s->wanted);
-	workers_free(s);
 	dbghelp_free(s->env.dbghelp);
 	buf_free(&s->path);
 	os_cond_free(s->settled);
@@ -412,10 +537,14 @@ void symbols_set_max(struct symbols *s, size_t cache_bytes)
 
 void symbols_use(struct symbols *s, struct symbols_use *out)
 {
+	unsigned i;
+
 	os_mutex_lock(s->lock);
 	*out = s->use;
 	out->cache_max_bytes = s->cache_max_bytes;
 	out->queued = s->urgent.count + s->wanted.count;
+	for (i = 0; i < WORKERS_MAX; i++)
+		out->queued += s->workers[i] ? s->workers[i]->nput_off : 0;
 	os_mutex_unlock(s->lock);
 }
 

@@ -43,6 +43,8 @@ int symbols_open(struct frames *frames, const struct symbol_env *env, struct log
  */
 bool symbols_close(struct symbols *s);
 
+/* Merge thread: begin with what was asked; a turn's requests share a wake-up. */
+void symbols_begin(struct symbols *s);
 /* Merge thread: name this frame soon. Takes a reference of its own while queued; never blocks. */
 void symbols_want(struct symbols *s, struct frame *frame);
 /* Merge thread: pid has just mapped this object: open it before the process ends. */

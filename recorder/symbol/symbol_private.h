@@ -6,9 +6,11 @@
 
 #include "base/os.h"
 #include "symbol/cache.h"
+#include "symbol/sandbox.h"
 #include "symbol/symbol.h"
 
 enum { WORKERS_MAX = 5 };              /* those that hang, and the one that works */
+#define PUT_OFF_NS (10 * NS_PER_MS)
 
 enum request_kind {
 	REQUEST_NONE,                  /* a turn that only skipped named frames: nothing to do */
@@ -54,6 +56,12 @@ enum worker_state {
 	WORKER_ENDS,                   /* there is an older one again */
 };
 
+/* A frame whose name, the next of the worker's put_off_names, is not readable yet; referenced. */
+struct put_off {
+	struct frame *frame;
+	uint64_t offset;               /* of its function */
+};
+
 /* A thread, and what it alone uses; `gate` and `at` follow what it reads. */
 struct worker {
 	struct symbols *symbols;
@@ -61,6 +69,7 @@ struct worker {
 	struct symbol_env env;         /* its own sandbox; dbghelp: the oldest worker only */
 	struct cache_gate gate;
 	struct cache *cache;
+	struct frame *naming;          /* the frame that it reads the name of */
 
 	struct os_thread *thread;      /* this and the rest: under the lock */
 	enum worker_state state;
@@ -71,6 +80,10 @@ struct worker {
 	uint64_t failed;               /* of symbols' use.failed */
 	bool is_awaited;               /* its priority is up, because somebody waits */
 	bool was_raised;               /* raised by another thread: it must still raise itself */
+	struct put_off put_off[SANDBOX_NAMES];           /* made readable together */
+	uint32_t nput_off;
+	uint64_t put_off_ns;           /* when the first of them was */
+	struct buf put_off_names;
 
 	enum symbols_news news;        /* to be told: of where it hung, from when to when */
 	uint64_t hung_ns, back_ns;
@@ -102,9 +115,19 @@ struct symbols {
 
 /* ---- symbol.c ---- */
 
-/* Under the lock: the next request, by turns; REQUEST_NONE = not yet; false = there is none. */
-bool request_next(struct symbols *s, unsigned *turn, struct request *out);
+/*
+ * Under the lock: the next request, by turns; REQUEST_NONE = not yet; false = there is none. With
+ * names put off no waiter is done.
+ */
+bool request_next(struct symbols *s, unsigned *turn, bool put_off, struct request *out);
 void request_handle(struct worker *w, const struct request *r);
+/* symbol_env.take */
+bool take_known(void *ctx, uint64_t start);
+/* Under the lock: those names are due. */
+bool put_off_is_due(const struct worker *w);
+void name_put_off(struct worker *w);
+/* Under the lock: another worker shall do it. */
+void give_put_off_back(struct worker *w);
 void request_release(const struct request *r);
 
 /* ---- worker.c; all but worker_enter() and workers_end() under the lock ---- */

@@ -144,12 +144,13 @@ static void worker_main(void *ctx)
 	while (!s->ending && w->state != WORKER_ENDS) {
 		/* Those that hang keep their caches. */
 		size_t max_bytes = s->cache_max_bytes / (1 + count_hanging(s));
-		bool some;
+		bool due = put_off_is_due(w), some;
 
 		if (!s->env.lowest)
 			take_priority(w);
-		some = request_next(s, &turn, &r);
-		if (!some && !cache_has_idle_work(w->cache)) {
+		some = !due && request_next(s, &turn, w->nput_off != 0, &r);
+		due |= !some && w->nput_off;
+		if (!some && !due && !cache_has_idle_work(w->cache)) {
 			s->waiting++;
 			os_cond_wait(s->work, s->lock,
 				     s->use.files_open ? REST_EVERY_NS : UINT64_MAX);
@@ -157,7 +158,9 @@ static void worker_main(void *ctx)
 		}
 		os_mutex_unlock(s->lock);
 		cache_set_max(w->cache, max_bytes);
-		if (some) {
+		if (due) {
+			name_put_off(w);
+		} else if (some) {
 			request_handle(w, &r);
 			request_release(&r);
 		} else {
@@ -176,6 +179,8 @@ static void worker_main(void *ctx)
 	}
 	w->state = WORKER_ENDS;
 	if (!s->ending) {
+		give_put_off_back(w);
+		os_cond_broadcast(s->work);
 		os_mutex_unlock(s->lock);
 		cache_free(w->cache);
 		w->cache = NULL;
@@ -204,6 +209,8 @@ int worker_start(struct symbols *s, struct err *err)
 		if (w->number)
 			w->env.dbghelp = NULL;
 		w->env.sandbox = s->env.sandboxed ? sandbox_new() : NULL;
+		w->env.take = take_known;
+		w->env.take_ctx = w;
 		w->gate = (struct cache_gate){enter_object, w};
 		w->cache = cache_new(&w->env, &w->gate, s->log);
 	}
@@ -256,6 +263,7 @@ static void leave_behind(struct symbols *s, struct worker *w)
 	w->state = WORKER_HANGS;
 	w->news = SYMBOLS_HANG;
 	w->hung_ns = w->at.since_ns;
+	give_put_off_back(w);
 	put_what(&w->at, w->hung_at, sizeof(w->hung_at));
 	s->worker = NULL;
 }
@@ -315,6 +323,7 @@ static void free_worker(struct symbols *s, unsigned i)
 	sandbox_add_usage(w->env.sandbox, &s->ended_cpu_ns, &rss_bytes);
 	sandbox_free(w->env.sandbox);
 	move_to(w, (struct spot){0});
+	give_put_off_back(w);
 	free(w);
 	s->workers[i] = NULL;
 }

@@ -250,10 +250,10 @@ static void sample(uint32_t pid, uint32_t tid, uint64_t address, uint64_t now_ns
 	if (t->tid != tid || t->process->pid != pid || !t->process->process || !t->thread ||
 	    t->thread->process != t->process->process || perf_state_find_thread(state_of, tid) != t)
 		abort();
-	perf_state_locate(state_of, t->process, address, false, &at);
+	perf_state_locate(state_of, t->process, NULL, address, &at);
 	if (pid == os_pid() || pid - INIT < PROCESSES)
 		check_place(truth_of(pid), address, &at);
-	perf_state_locate(state_of, t->process, chain[0], true, &in_kernel);
+	perf_state_locate_kernel(state_of, chain[0], &in_kernel);
 	if (!in_kernel.object)
 		abort();
 	perf_state_in(state_of, KERNEL_EXEC, chain, 2);

@@ -80,7 +80,7 @@ struct frame_ref locate(uint32_t pid, uint64_t address)
 {
 	struct frame_ref ref = {0};
 
-	perf_state_locate(state_of, perf_state_find(state_of, pid), address, false, &ref);
+	perf_state_locate(state_of, perf_state_find(state_of, pid), NULL, address, &ref);
 	return ref;
 }
 

@@ -11,6 +11,7 @@
 
 #define PROGRAMS_MAX 64u                     /* that are known at a time */
 #define ANSWER_NS (200 * NS_PER_MS)
+#define SEEN_NS (100 * NS_PER_MS)            /* another program starts no runtime in that time */
 #define RETRY_NS NS_PER_SEC                  /* a runtime that starts has no tables yet; */
 #define RETRY_MAX_NS (64 * NS_PER_SEC)       /* doubled up to this */
 #define MAPS_BYTES_MAX ((size_t)4 << 20)
@@ -32,6 +33,7 @@ struct known {
 	uint64_t identity;
 	struct program *program;             /* NULL = it is no .NET program */
 	uint64_t until_ns, rest_ns;          /* when to look again whether it is one; its rest */
+	uint64_t seen_ns;                    /* when it was this program last */
 };
 
 struct clr_memory {
@@ -99,20 +101,36 @@ static void drop(struct known *k)
 	*k = (struct known){0};
 }
 
+/* The names of a turn come together: no program, as it was a moment ago. */
+static bool was_none(const struct clr_memory *c, uint32_t pid, uint64_t now_ns)
+{
+	const struct known *k = c->known;
+
+	while (k < c->known + PROGRAMS_MAX && k->pid != pid)
+		k++;
+	return k < c->known + PROGRAMS_MAX && !k->program && now_ns < k->until_ns &&
+	       now_ns < k->seen_ns + SEEN_NS;
+}
+
 /* NULL = it has ended, or there is no memory */
 static struct known *known_of(struct clr_memory *c, uint32_t pid)
 {
-	uint64_t identity = symbol_process_identity(pid), rest_ns = RETRY_NS;
+	uint64_t identity, rest_ns = RETRY_NS, now_ns = os_now_ns();
 	struct known *k;
 	bool is_same;
 	uint32_t i;
 
+	if (was_none(c, pid, now_ns))
+		return NULL;
+	identity = symbol_process_identity(pid);
 	if (!identity)
 		return NULL;
 	for (i = 0; i < PROGRAMS_MAX; i++) {
 		k = &c->known[i];
 		is_same = k->pid == pid && k->identity == identity;
-		if (is_same && (k->program || os_now_ns() < k->until_ns))
+		if (is_same)
+			k->seen_ns = now_ns;
+		if (is_same && (k->program || now_ns < k->until_ns))
 			return k;
 		if (is_same)
 			rest_ns = 2 * k->rest_ns < RETRY_MAX_NS ? 2 * k->rest_ns : RETRY_MAX_NS;

@@ -302,19 +302,22 @@ int perf_state_clear_maps(struct perf_state *s, struct perf_process *process)
 	return 0;
 }
 
-void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
-		       bool kernel, struct frame_ref *out)
+void perf_state_locate_kernel(struct perf_state *s, uint64_t address, struct frame_ref *out)
 {
-	const struct mapping *m;
+	if (kernel_symbols_find(s->kernel_symbols, address, out))
+		return;
+	out->object = s->kernel;
+	out->offset = address - s->kernel_base;
+}
 
-	if (kernel && kernel_symbols_find(s->kernel_symbols, address, out))
-		return;
-	if (kernel) {
-		out->object = s->kernel;
-		out->offset = address - s->kernel_base;
-		return;
-	}
-	m = process ? maps_find(process->maps, address) : NULL;
+const struct mapping *perf_state_locate(struct perf_state *s, const struct perf_process *process,
+					const struct mapping *near, uint64_t address,
+					struct frame_ref *out)
+{
+	const struct mapping *m = near;
+
+	if (!m || address < m->start || address >= m->end)
+		m = process ? maps_find(process->maps, address) : NULL;
 	if (m) {
 		out->object = m->object;
 		out->offset = address - m->start + m->pgoff;
@@ -323,6 +326,7 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 		out->object = objects_unknown(s->cfg.frames);
 		out->offset = address;
 	}
+	return m;
 }
 
 bool perf_state_in(const struct perf_state *s, enum kernel_place place, const uint64_t *chain,

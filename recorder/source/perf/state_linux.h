@@ -149,9 +149,17 @@ uint64_t perf_state_skipped(const struct perf_state *s, uint32_t *pid);
 /* Forget threads and processes that ended more than a second ago. */
 void perf_state_expire(struct perf_state *s, uint64_t now_ns);
 
-/* Object and offset of an address of a process or of the kernel. */
-void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
-		       bool kernel, struct frame_ref *out);
+/* Object and offset of an address of the kernel. */
+void perf_state_locate_kernel(struct perf_state *s, uint64_t address, struct frame_ref *out);
+/*
+ * Object and offset of an address of a process.
+ *
+ * near     a mapping where it may be, found since the last record; or NULL
+ * returns  its mapping; NULL = it has none
+ */
+const struct mapping *perf_state_locate(struct perf_state *s, const struct perf_process *process,
+					const struct mapping *near, uint64_t address,
+					struct frame_ref *out);
 
 /*
  * Whether a kernel chain (n addresses) leads through such a function. KERNEL_EXEC: once execve has

@@ -24,11 +24,13 @@ static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
 	struct perf_walker *w = ctx;
-	struct loaded loaded;
+	const struct mapping *m;
 
-	perf_state_locate(w->state, w->sampled, address, kernel, &out->ref);
-	if (kernel)
+	if (kernel) {
+		perf_state_locate_kernel(w->state, address, &out->ref);
 		return;
+	}
+	m = perf_state_locate(w->state, w->sampled, w->mapping, address, &out->ref);
 	out->managed = w->sampled &&
 		       perf_managed_find(w->managed, w->sampled, address, &out->ref, &out->runtime);
 	if (out->managed && out->ref.object == out->runtime) {
@@ -36,12 +38,15 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 		return;
 	}
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;
-	loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0, w->sampled_ns,
-		   &loaded);
-	out->pending = loaded.pending;
+	/* A call mostly stays in its file. */
+	if (!m || m != w->mapping)
+		loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0,
+			   w->sampled_ns, &w->loaded);
+	w->mapping = m;
+	out->pending = w->loaded.pending;
 	if (out->jit && w->sampled && w->sampled->jvm)
 		find_in_jvm(w, out);
-	loader_place(&loaded, out);
+	loader_place(&w->loaded, out);
 }
 
 /* Stack pages beyond the copy, as they are now. */
@@ -99,6 +104,7 @@ void perf_walk(struct perf_walker *w, const struct perf_ring *ring, struct perf_
 		in.regs_abi = 0;             /* as in an ending process: there is no user stack */
 	w->sampled = thread ? thread->process : NULL;
 	w->sampled_ns = r->time_ns;
+	w->mapping = NULL;
 	perf_managed_begin(w->managed, w->sampled, r->time_ns);
 	unwinder_walk(w->unwinder, &in, &caller, memory_of(thread), &w->stack);
 }

@@ -24,6 +24,8 @@ struct perf_walker {                         /* borrows these */
 	struct unwind_stack stack;           /* of the last perf_walk() */
 	struct perf_process *sampled;        /* during a walk: the stack's process */
 	uint64_t sampled_ns;
+	const struct mapping *mapping;       /* of the last frame, and its tables */
+	struct loaded loaded;
 };
 
 /*

@@ -189,6 +189,27 @@ TEST(frames_of_one_function_share_it)
 	frames_free(f);
 }
 
+TEST(a_frame_in_a_file_takes_the_name_of_the_function_there_and_others_do_not)
+{
+	static const struct object_key jit = {.kind = OBJECT_JIT, .pid = 7, .path = "[jit]"};
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a"), *made = objects_get(f, &jit, 7);
+	struct frame *first = frame_get(f, intern(f, a, 16, 0));
+	struct frame *second = frame_get(f, intern(f, a, 20, 0));
+	struct frame *code = frame_get(f, intern(f, made, 16, 0));
+	struct frame *next = frame_get(f, intern(f, made, 20, 0));
+
+	assert_false(frame_take_function(f, first, 8));
+	frame_set_function(f, first, 8, "ns::burn", "_ZN2ns4burnEv", NULL);
+	frame_set_function(f, code, 8, "jitted", NULL, NULL);
+	assert_false(frame_take_function(f, second, 9));
+	assert_true(frame_take_function(f, second, 8));
+	assert_ptr_equal(atomic_load(&second->function), atomic_load(&first->function));
+	assert_false(frame_take_function(f, next, 8));        /* other code may be there by now */
+	assert_int_equal(use_of(f).named, 3);
+	frames_free(f);
+}
+
 TEST(name_of_over_4000_bytes_is_cut_and_still_shared)
 {
 	struct frames *f = open_table();
@@ -573,6 +594,8 @@ int main(void)
 		cmocka_unit_test(frames_are_interned_by_contents_not_by_hash),
 		cmocka_unit_test(name_once_set_is_never_replaced),
 		cmocka_unit_test(frames_of_one_function_share_it),
+		cmocka_unit_test(
+			a_frame_in_a_file_takes_the_name_of_the_function_there_and_others_do_not),
 		cmocka_unit_test(name_of_over_4000_bytes_is_cut_and_still_shared),
 		cmocka_unit_test(sweep_frees_only_unreferenced_frames),
 		cmocka_unit_test(sweep_in_slices_leaves_the_rest_findable),

@@ -335,6 +335,58 @@ TEST(a_stack_with_an_id_has_the_node_that_it_had)
 	segment_unref(s);
 }
 
+static void put_stack(struct segment_builder *b, struct event e, uint32_t node)
+{
+	e.stack = node;
+	assert_int_not_equal(node, STACK_NONE);
+	assert_int_equal(segment_add(b, &e), 0);
+}
+
+static void assert_sealed_alike(struct segment_builder *a, struct segment_builder *b)
+{
+	struct segment *x = NULL, *y = NULL;
+
+	assert_int_equal(segment_seal(a, &x, NULL), 0);
+	assert_int_equal(segment_seal(b, &y, NULL), 0);
+	assert_int_equal(x->nbytes, y->nbytes);
+	assert_memory_equal(x->bytes, y->bytes, x->nbytes);
+	segment_unref(x);
+	segment_unref(y);
+}
+
+/* Sealed at other times than the first builder, and with less room for a process. */
+TEST(a_stack_that_another_builder_has_found_is_as_one_searched_for)
+{
+	const struct segment_quota room[2] = {{.nodes = 150, .processes = 10},
+					      {.nodes = 60, .processes = 10}};
+	struct segment_builder *searches, *follows;
+	struct frame_ref frames[6];
+	struct event e = {.kind = EVENT_SAMPLE, .process = lab.app, .thread = lab.threads[0],
+			  .stack_frames = frames, .nstack_frames = 6};
+	uint32_t i, j, first, random = 1;
+
+	assert_int_equal(segment_builder_new(lab.frames, lab.processes, &searches, NULL), 0);
+	assert_int_equal(segment_builder_new(lab.frames, lab.processes, &follows, NULL), 0);
+	segment_set_quota(lab.builder, &room[0]);
+	segment_set_quota(searches, &room[1]);
+	segment_set_quota(follows, &room[1]);
+	for (i = 1; i <= 400; i++) {
+		e.time_ns = i * 1000;
+		for (j = 0; j < 6; j++, random = random * 1103515245 + 12345)
+			frames[j] = (struct frame_ref){lab.object, 10 * ((random >> 16) % 3), 0};
+		e.stack = first = segment_stack_of(lab.builder, &e, NULL, NULL);
+		put_stack(follows, e, segment_stack_again(follows, lab.builder, &e));
+		put_stack(searches, e, segment_stack_of(searches, &e, NULL, NULL));
+		put_stack(lab.builder, e, first);
+		if (i % 37 == 0)
+			assert_sealed_alike(searches, follows);
+		if (i % 90 == 0)
+			segment_unref(seglab_seal(&lab));
+	}
+	segment_builder_free(searches);
+	segment_builder_free(follows);
+}
+
 TEST(segment_of_two_owners_goes_with_the_last)
 {
 	struct segment *s;
@@ -715,6 +767,7 @@ int main(void)
 		WITH_LAB(a_segment_is_the_same_when_others_come_before_its_end),
 		WITH_LAB(what_is_not_sealed_to_its_end_is_dropped_with_the_builder),
 		WITH_LAB(a_stack_with_an_id_has_the_node_that_it_had),
+		WITH_LAB(a_stack_that_another_builder_has_found_is_as_one_searched_for),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(events_are_read_without_samples),
 		WITH_LAB(times_of_samples_are_read_without_the_rest),

@@ -306,6 +306,7 @@ TEST(worker_writes_the_cache_when_it_has_nothing_else_to_do)
 	assert_int_equal(symbols_open(frames, &env, NULL, &symbols, NULL), 0);
 	object = objects_get(frames, &app.key, os_pid());
 	symbols_prefetch(symbols, object, os_pid());
+	symbols_begin(symbols);
 	for (i = 0; i < 1000 && !written(env.disk); i++)
 		os_sleep_ns(10 * NS_PER_MS);
 	assert_int_equal(written(env.disk), 1);

@@ -1,4 +1,5 @@
 /* A worker that hangs in one file: others get their names, by looks in time of the test's own. */
+#include "symbol/sandbox.h"
 #include "symbol/symbol.h"
 #include "tests/support/symbol_world.h"
 #include "tests/support/test.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define SETTLE_NS (200 * NS_PER_SEC)
+#define MANGLED 77u                          /* the offset of a C++ function */
 
 /* ---- a reader whose files are on a server that may stop answering ---------------------------- */
 
@@ -47,7 +49,7 @@ static int open_served(const struct symbol_env *env, const struct object *object
 static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
 {
 	(void)table;
-	*out = (struct symbol){.offset = offset, .name = "fine"};
+	*out = (struct symbol){.offset = offset, .name = offset == MANGLED ? "_ZN1a1bEv" : "fine"};
 	return true;
 }
 
@@ -59,7 +61,7 @@ static void close_served(struct symbol_table *table)
 const struct symbol_reader served_reader = {
 	.reads = reads, .open = open_served, .find = find, .close = close_served};
 static const struct symbol_reader *const readers[] = {&served_reader, NULL};
-static const struct symbol_env env = {.readers = readers};
+static const struct symbol_env env = {.readers = readers, .sandboxed = true};
 
 /* ---- the lab --------------------------------------------------------------------------------- */
 
@@ -97,6 +99,7 @@ static void ask_and_wait_until_opened(struct frame *frame)
 	int before = atomic_load(&opened);
 
 	symbols_want(w.symbols, frame);
+	symbols_begin(w.symbols);
 	while (atomic_load(&opened) == before)
 		os_sleep_ns(NS_PER_MS);
 }
@@ -152,6 +155,30 @@ TEST(others_get_names_while_one_file_hangs_and_it_does_once_it_answers)
 	end();
 }
 
+TEST(a_name_put_off_by_a_worker_that_hangs_is_given_to_the_next_one)
+{
+	struct frame *mangled, *stuck;
+	const struct function *function;
+
+	begin();
+	mangled = frame_of("/other", 8, MANGLED);
+	stuck = frame_of("\\\\dead\\stuck", 7, 1);
+	os_mutex_lock(server);
+	symbols_want(w.symbols, mangled);
+	symbols_want(w.symbols, stuck);
+	symbols_begin(w.symbols);
+	while (atomic_load(&opened) < 2)
+		os_sleep_ns(NS_PER_MS);
+	look_until(SYMBOLS_HANG);
+	while ((function = atomic_load(&mangled->function)) == NULL)
+		os_sleep_ns(NS_PER_MS);
+	assert_string_equal(function->name, "a::b");
+	assert_string_equal(function->raw_name, "_ZN1a1bEv");
+	os_mutex_unlock(server);
+	look_until(SYMBOLS_ANSWER);
+	end();
+}
+
 TEST(a_worker_that_works_for_long_is_let_work)
 {
 	struct frame *large;
@@ -199,14 +226,17 @@ TEST(when_all_hang_nobody_waits_for_names_and_closing_returns)
 		os_sleep_ns(NS_PER_MS);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			others_get_names_while_one_file_hangs_and_it_does_once_it_answers),
+		cmocka_unit_test(a_name_put_off_by_a_worker_that_hangs_is_given_to_the_next_one),
 		cmocka_unit_test(a_worker_that_works_for_long_is_let_work),
 		cmocka_unit_test(when_all_hang_nobody_waits_for_names_and_closing_returns),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], SANDBOX_WORD))
+		return sandbox_serve();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

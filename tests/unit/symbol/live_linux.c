@@ -364,6 +364,7 @@ TEST(worker_reads_a_command_line_once)
 	symbol_world_open(&w, NULL, NULL);
 	process = process_add(w.processes, os_pid(), 1, 0, 0, "live_linux");
 	symbols_process(w.symbols, process);
+	symbols_begin(w.symbols);
 	for (i = 0; i < 2000 && !(cmdline = atomic_load(&process->cmdline)); i++)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(cmdline);
@@ -382,6 +383,7 @@ TEST(worker_leaves_a_process_that_has_called_exec_since)
 	now = process_add(w.processes, os_pid(), 1, 1, 0, "live_linux");
 	symbols_process(w.symbols, before);
 	symbols_process(w.symbols, now);                 /* asked later, so answered later */
+	symbols_begin(w.symbols);
 	for (i = 0; i < 2000 && !atomic_load(&now->cmdline); i++)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(atomic_load(&now->cmdline));

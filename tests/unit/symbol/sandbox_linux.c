@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define LIE "TEST_SANDBOX_LIE"          /* the byte of its first answer to turn over */
+#define DIES "TEST_SANDBOX_DIES"        /* of a request with this text */
 #define ANSWER_MAX (1u << 20)
 
 /* Sanitizers turn the signal into an exit code. */
@@ -137,18 +138,71 @@ TEST(names_are_made_readable_as_here)
 		"_ZN3foo3barEv", "_RNvC6_123foo3bar", "_start", "main", "_Z", "memcpy@@GLIBC_2.14",
 		"_ZNSt6vectorIiSaIiEE9push_backEOi@Base", "",
 	};
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
 	struct sandbox *sandbox = sandbox_new();
-	char here[200], there[200];
+	struct buf raw = {0}, there = {0};
+	const char *at;
+	char here[200];
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		bool is_other = demangle(names[i], here, sizeof(here));
+	for (i = 0; i < COUNT; i++)
+		buf_put(&raw, names[i], strlen(names[i]) + 1);
+	sandbox_demangle(sandbox, &raw, COUNT, &there);
+	at = buf_text(&there);
+	for (i = 0; i < COUNT; at += strlen(at) + 1, i++)
+		assert_string_equal(at, demangle(names[i], here, sizeof(here)) ? here : "");
+	assert_int_equal(at - there.data, there.len);
+	buf_free(&raw);
+	buf_free(&there);
+	sandbox_free(sandbox);
+}
 
-		assert_int_equal(sandbox_demangle(sandbox, names[i], there, sizeof(there)),
-				 is_other);
-		if (is_other)
-			assert_string_equal(there, here);
+/* n names of the longest kind: more than a socket holds. */
+TEST(the_answer_to_many_long_names_comes_whole)
+{
+	struct sandbox *sandbox = sandbox_new();
+	struct buf raw = {0}, there = {0};
+	unsigned i;
+	const char *at;
+
+	for (i = 0; i < SANDBOX_NAMES; i++) {
+		buf_printf(&raw, "_ZN900n%0899uEv", i);
+		buf_put(&raw, "", 1);
 	}
+	sandbox_demangle(sandbox, &raw, SANDBOX_NAMES, &there);
+	at = buf_text(&there);
+	for (i = 0; i < SANDBOX_NAMES; at += strlen(at) + 1, i++)
+		assert_int_equal(strtoul(at + 1, NULL, 10), i);
+	assert_int_equal(there.len, SANDBOX_NAMES * 901);
+	buf_free(&raw);
+	buf_free(&there);
+	sandbox_free(sandbox);
+}
+
+static void assert_readable(struct sandbox *sandbox, const char *raw, uint32_t n,
+			    const char *readable, size_t nbytes)
+{
+	struct buf in = {0}, out = {0};
+
+	buf_put(&in, raw, nbytes);
+	sandbox_demangle(sandbox, &in, n, &out);
+	assert_int_equal(out.len, strlen(readable) + 1);
+	for (char *at = out.data; at < out.data + out.len - 1; at++)
+		*at = *at ? *at : ';';
+	assert_string_equal(out.data, readable);
+	buf_free(&in);
+	buf_free(&out);
+}
+
+TEST(a_name_that_ends_the_process_costs_only_itself)
+{
+	static const char raw[] = "_ZN3foo3barEv\0_ZN6killer1aEv\0_ZN1a1bEv";
+	struct sandbox *sandbox = sandbox_new();
+
+	setenv(DIES, "killer", 1);
+	assert_readable(sandbox, raw, 3, "foo::bar;;a::b", sizeof(raw));
+	unsetenv(DIES);
+	assert_readable(sandbox, raw, 3, "foo::bar;killer::a;a::b", sizeof(raw));
 	sandbox_free(sandbox);
 }
 
@@ -188,15 +242,15 @@ TEST(a_file_that_becomes_shorter_ends_the_process_and_another_one_goes_on)
 TEST(one_that_was_killed_at_rest_is_replaced_before_the_next_request)
 {
 	struct sandbox *sandbox = sandbox_new();
-	char text[100], path[64];
+	char path[64];
 	struct buf children = {0};
 	unsigned i;
 	pid_t pid;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	for (i = 0; i < 3; i++) {
-		assert_true(sandbox_demangle(sandbox, "_ZN3foo3barEv", text, sizeof(text)));
-		assert_string_equal(text, "foo::bar");
+		assert_readable(sandbox, "_ZN3foo3barEv", 1, "foo::bar",
+				sizeof("_ZN3foo3barEv"));
 		buf_reset(&children);
 		assert_int_equal(os_load(path, 100, &children, NULL), 0);
 		pid = atoi(buf_text(&children));
@@ -208,11 +262,14 @@ TEST(one_that_was_killed_at_rest_is_replaced_before_the_next_request)
 	sandbox_free(sandbox);
 }
 
-/* Stand between the owner and an honest process, and turn one byte of the first answer over. */
-static int lie(size_t at)
+/*
+ * Stand between the owner and an honest process, for one request: turn one byte of its answer over,
+ * or return false when it has the text that it dies of.
+ */
+static bool pass_on(size_t at, const char *dies)
 {
 	static uint8_t answer[ANSWER_MAX];
-	uint8_t request[64];
+	uint8_t request[200];
 	union {
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -225,8 +282,9 @@ static int lie(size_t at)
 	int fds[2];
 
 	got = recvmsg(0, &m, 0);
-	if (got <= 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
-		return 1;
+	if (got <= 0 || (dies && memmem(request, (size_t)got, dies, strlen(dies))) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return false;
 	if (fork() == 0) {
 		dup2(fds[1], 0);
 		close(fds[0]);
@@ -241,7 +299,21 @@ static int lie(size_t at)
 	if (at < n)
 		answer[at] = (uint8_t)~answer[at];
 	send(0, answer, n, MSG_NOSIGNAL);
+	close(fds[0]);
+	return true;
+}
+
+static int lie(const char *at)
+{
+	pass_on(strtoul(at, NULL, 10), NULL);
 	return 0;
+}
+
+static int die(const char *of)
+{
+	while (pass_on(SIZE_MAX, of))
+		;
+	return 1;
 }
 
 /* What it says may be wrong, but no access leaves what was sent: the sanitizers see to that. */
@@ -361,6 +433,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_perf_map_whose_ranges_overlap_or_whose_names_lie_outside_is_not_sound),
 		cmocka_unit_test(names_are_made_readable_as_here),
+		cmocka_unit_test(the_answer_to_many_long_names_comes_whole),
+		cmocka_unit_test(a_name_that_ends_the_process_costs_only_itself),
 		cmocka_unit_test(
 			a_file_that_becomes_shorter_ends_the_process_and_another_one_goes_on),
 		cmocka_unit_test(one_that_was_killed_at_rest_is_replaced_before_the_next_request),
@@ -370,6 +444,8 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 2 && !strcmp(argv[1], SANDBOX_WORD))
-		return getenv(LIE) ? lie(strtoul(getenv(LIE), NULL, 10)) : sandbox_serve();
+		return getenv(LIE)    ? lie(getenv(LIE))
+		       : getenv(DIES) ? die(getenv(DIES))
+				      : sandbox_serve();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,6 +359,7 @@ TEST(closing_drops_what_is_still_queued)
 		symbols_want(w.symbols, frame);
 		symbols_prefetch(w.symbols, object, i);
 		symbols_process(w.symbols, process);
+		symbols_begin(w.symbols);
 	}
 	symbols_close(w.symbols);
 	w.symbols = NULL;
@@ -404,6 +405,7 @@ TEST(settle_serves_several_threads_while_the_merge_thread_goes_on)
 		for (i = 0; i < FRAMES; i++)
 			symbols_want(w.symbols, frames[i]);
 		symbols_prefetch(w.symbols, object, round);
+		symbols_begin(w.symbols);
 		symbols_use(w.symbols, &use);
 	}
 	for (i = 0; i < THREADS; i++) {
