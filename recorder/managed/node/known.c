@@ -598,6 +598,12 @@ const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 	return is_in(b, pc) ? b : NULL;
 }
 
+/* Most words of a stack that are none are small integers, or no addresses at all. */
+static bool may_return(uint64_t at)
+{
+	return at >= 65536 && at < (uint64_t)1 << 47 && !v8_is_count(at);
+}
+
 static struct v8_return *cached_return(struct v8_knowledge *k, uint64_t at)
 {
 	return &k->returns[hash_u64(at) % RETURNS_CACHED];
@@ -610,7 +616,7 @@ bool v8_known_returns(struct v8_knowledge *k, const struct managed_host *host,
 	unsigned i;
 
 	for (i = 0; i < n; i++)
-		if (cached_return(k, words[i].at)->at != words[i].at)
+		if (may_return(words[i].at) && cached_return(k, words[i].at)->at != words[i].at)
 			ask.returns[ask.nreturns++].at = words[i].at;
 	t = ask.nreturns ? run(k, host, &ask) : NULL;
 	if (ask.nreturns && !t)
