@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/table.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define TSTATE_BYTES 256u                    /* all of its fields that are needed */
@@ -151,12 +152,25 @@ struct chain {
 	uint32_t ncframes;                   /* that were read */
 	uint64_t used[PYTHON_CFRAMES];       /* the first ones of the chain */
 	uint32_t nused;
-	struct page {
+	struct page {                        /* not cleared, but for: */
 		uint64_t at;                 /* 0 = none was read */
 		size_t nbytes;
 		uint8_t bytes[PAGE_BYTES + FRAME_BYTES];
 	} pages[PYTHON_PAGES];               /* of the heap, and of the C stack */
 };
+
+static void chain_init(struct chain *c, const struct python_layout *l,
+		       const struct managed_memory *memory, struct python_peek *out)
+{
+	uint32_t i;
+
+	memset(c, 0, offsetof(struct chain, pages));
+	c->l = l;
+	c->m = memory;
+	c->out = out;
+	for (i = 0; i < PYTHON_PAGES; i++)
+		c->pages[i].at = 0;
+}
 
 static bool chain_read(struct chain *c, uint64_t address, void *to, size_t n)
 {
@@ -632,11 +646,12 @@ void python_peek(const struct python_target *t, const struct managed_memory *mem
 		 struct python_thread *thread, struct python_threads *cache,
 		 struct python_peek *out)
 {
-	struct chain c = {.l = &t->layout, .m = memory, .out = out};
 	uint8_t bytes[TSTATE_BYTES];
 	struct moved moved;
+	struct chain c;
 	uint32_t i;
 
+	chain_init(&c, &t->layout, memory, out);
 	out->n = out->nnamed = 0;
 	out->has_gil = false;
 	out->status = PEEKED_WHOLE;
