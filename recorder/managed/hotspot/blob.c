@@ -155,28 +155,12 @@ static void read_name(const struct managed_memory *m, uint64_t at, char out[BLOB
 	out[got] = '\0';
 }
 
-/* Up to the last of its fields that tell it from others. */
-static size_t identity_bytes(const struct hotspot_layout *l, bool compiled)
-{
-	static const enum hotspot_field_id ids[] = {F_BLOB_NAME, F_BLOB_SIZE, F_METHOD,
-						    F_COMPILE_ID};
-	size_t n = 0, i;
-
-	for (i = 0; i < (compiled ? 4 : 2); i++) {
-		const struct hotspot_field *f = &l->fields[ids[i]];
-
-		if (f->found && f->at + f->bytes > n)
-			n = (size_t)(f->at + f->bytes);
-	}
-	return n < head_bytes(l) ? n : head_bytes(l);
-}
-
 void hotspot_identity_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
-			    uint64_t start, bool compiled)
+			    uint64_t start)
 {
 	uint64_t block = l->sizes[T_HEAP_BLOCK];
 
-	managed_ahead_add(ahead, start - block, (size_t)block + identity_bytes(l, compiled));
+	managed_ahead_add(ahead, start - block, (size_t)block + head_bytes(l));
 }
 
 bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_memory *memory,
@@ -184,18 +168,16 @@ bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_
 {
 	uint64_t block = l->sizes[T_HEAP_BLOCK], used_at;
 	uint8_t bytes[HEAD_BYTES_MAX + BLOCK_BYTES_MAX];
-	struct head h;                       /* 4 KB: not cleared */
-	size_t n = identity_bytes(l, compiled);
+	struct head h = {.l = l, .start = start};
+	size_t n = head_bytes(l);
 
 	used_at = l->fields[F_BLOCK_HEADER].at + l->fields[F_BLOCK_USED].at;
 	if (block > BLOCK_BYTES_MAX || used_at >= block)
 		return false;
 	/* A small blob at the heap's end is shorter than an nmethod's header. */
 	n = memory->read(memory->ctx, start - block, bytes, (size_t)block + n);
-	if (n < block + identity_bytes(l, false))
+	if (n < block + l->sizes[T_BLOB])
 		return false;
-	h.l = l;
-	h.start = start;
 	h.n = n - (size_t)block;
 	memcpy(h.bytes, bytes + block, h.n);
 	identify(&h, compiled, out);

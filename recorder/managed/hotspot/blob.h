@@ -84,7 +84,7 @@ bool hotspot_identity_read(const struct hotspot_layout *l, const struct managed_
 
 /* What that will read is read ahead. */
 void hotspot_identity_ahead(const struct hotspot_layout *l, struct managed_ahead *ahead,
-			    uint64_t start, bool compiled);
+			    uint64_t start);
 
 static inline bool hotspot_identity_same(const struct hotspot_identity *a,
 					 const struct hotspot_identity *b)

@@ -8,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Moments: what was used since is checked in one go. Of blobs that were not used for 16 moments one
- * in 60 is used in the next one; to look at it costs 1 us, and 40 us by a task of its own. A method
- * would be read again, and doubted.
- */
-#define BLOBS_TOGETHER 16u
-#define METHODS_TOGETHER 100u
+#define CHECKED_TOGETHER 100u                /* moments: what was used since is checked in one go */
 #define IDLE_NS NS_PER_SEC                 /* without a sample: it has collected nothing */
 /*
  * Where no class came or went for so long, no method can have become another one. A redefinition
@@ -67,7 +61,6 @@ static struct hotspot_task *new_task(struct hotspot_cache *c)
 	if (t) {
 		t->unloads_at = c->unloads_at;
 		t->loads_at = c->loads_at;
-		t->collector = c->collector;
 	}
 	return t;
 }
@@ -155,7 +148,6 @@ static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 	c->counted = true;
 	c->unloads_at = t->unloads_at;
 	c->loads_at = t->loads_at;
-	c->collector = t->collector;
 	if (c->unloads[0].known_ns && c->unloads[0].n == t->unloads)
 		return;
 	memmove(c->unloads + 1, c->unloads, sizeof(c->unloads) - sizeof(c->unloads[0]));
@@ -255,7 +247,7 @@ static void list_blobs(struct hotspot_cache *c, struct hotspot_task *t)
 	for (i = 0; t->check_blobs && i < c->nblobs; i++) {
 		const struct hotspot_blob *b = c->blobs[i];
 
-		if (b->used + BLOBS_TOGETHER >= c->moment)
+		if (b->used + CHECKED_TOGETHER >= c->moment)
 			t->check_blobs[t->ncheck_blobs++] = (struct hotspot_check_blob){
 				.start = b->start, .identity = b->identity};
 	}
@@ -269,7 +261,7 @@ static void list_methods(struct hotspot_cache *c, struct hotspot_task *t)
 	for (i = 0; t->check_methods && i < c->nmethods; i++) {
 		const struct hotspot_known *k = &c->methods[i];
 
-		if (k->valid && k->used + METHODS_TOGETHER >= c->moment)
+		if (k->valid && k->used + CHECKED_TOGETHER >= c->moment)
 			t->check_methods[t->ncheck_methods++] = (struct hotspot_check_method){
 				.method = {.address = k->address, .const_method = k->const_method,
 					   .pool = k->pool, .class_hash = k->class_hash,

@@ -40,23 +40,21 @@ static void read_blob(struct hotspot_task *t, const struct managed_memory *memor
 }
 
 /* How many classes were loaded and unloaded so far. */
-static uint64_t read_changes(const struct hotspot_task *t, const struct managed_memory *memory)
+static uint64_t read_changes(const struct hotspot_task *t, const struct managed_memory *target)
 {
+	struct managed_ahead ahead = {0};
 	uint64_t loads, unloads;
+	bool known;
 
-	if (!t->loads_at || !t->unloads_at ||
-	    !hotspot_counter_read(memory, t->loads_at, &loads) ||
-	    !hotspot_counter_read(memory, t->unloads_at, &unloads))
-		return CHANGES_UNKNOWN;
-	return loads + unloads;
-}
-
-static void changes_ahead(const struct hotspot_task *t, struct managed_ahead *ahead)
-{
 	if (!t->loads_at || !t->unloads_at)
-		return;
-	managed_ahead_add(ahead, t->loads_at, sizeof(t->changes));
-	managed_ahead_add(ahead, t->unloads_at, sizeof(t->changes));
+		return CHANGES_UNKNOWN;
+	managed_ahead_add(&ahead, t->loads_at, sizeof(loads));
+	managed_ahead_add(&ahead, t->unloads_at, sizeof(unloads));
+	managed_ahead_fetch(&ahead, target);
+	known = hotspot_counter_read(&ahead.memory, t->loads_at, &loads) &&
+		hotspot_counter_read(&ahead.memory, t->unloads_at, &unloads);
+	managed_ahead_free(&ahead);
+	return known ? loads + unloads : CHANGES_UNKNOWN;
 }
 
 static bool looked_at(const struct hotspot_check_method *c, uint64_t changes)
@@ -64,27 +62,23 @@ static bool looked_at(const struct hotspot_check_method *c, uint64_t changes)
 	return c->changes == changes && changes != CHANGES_UNKNOWN;
 }
 
-static void check_ahead(const struct hotspot_task *t, struct managed_ahead *ahead)
-{
-	uint32_t i;
-
-	for (i = 0; i < t->ncheck_blobs; i++)
-		hotspot_identity_ahead(t->layout, ahead, t->check_blobs[i].start,
-				       t->check_blobs[i].identity.method != 0);
-	for (i = 0; i < t->ncheck_methods; i++)
-		hotspot_method_ahead(t->layout, ahead, &t->check_methods[i].method,
-				     !looked_at(&t->check_methods[i], t->changes));
-}
-
 /*
  * Only where classes came or went can another one be in the place of a method's class. The counts
  * are read first: what changes later is seen by the next check.
  */
-static void check(struct hotspot_task *t, const struct managed_memory *memory)
+static void check(struct hotspot_task *t, const struct managed_memory *target)
 {
 	struct hotspot_classes classes = {0};
+	struct managed_ahead ahead = {0};
+	const struct managed_memory *memory = &ahead.memory;
 	uint32_t i;
 
+	for (i = 0; i < t->ncheck_blobs; i++)
+		hotspot_identity_ahead(t->layout, &ahead, t->check_blobs[i].start);
+	for (i = 0; i < t->ncheck_methods; i++)
+		hotspot_method_ahead(t->layout, &ahead, &t->check_methods[i].method,
+				     !looked_at(&t->check_methods[i], t->changes));
+	managed_ahead_fetch(&ahead, target);
 	for (i = 0; i < t->ncheck_blobs; i++) {
 		struct hotspot_check_blob *c = &t->check_blobs[i];
 		struct hotspot_identity now;
@@ -103,6 +97,7 @@ static void check(struct hotspot_task *t, const struct managed_memory *memory)
 		c->now = same ? NOW_SAME : NOW_OTHER;
 		c->changes = t->changes;
 	}
+	managed_ahead_free(&ahead);
 }
 
 /*
@@ -130,53 +125,26 @@ static void ahead_static(const struct hotspot_task *t, struct managed_ahead *ahe
 		managed_ahead_add(ahead, t->layout->fields[id].at, t->layout->fields[id].bytes);
 }
 
-static void counts_ahead(const struct hotspot_task *t, struct managed_ahead *ahead)
-{
-	if (t->unloads_at)
-		managed_ahead_add(ahead, t->unloads_at, sizeof(t->unloads));
-	ahead_static(t, ahead, F_MAY_REDEFINE);
-	if (t->loads_at)
-		managed_ahead_add(ahead, t->loads_at, sizeof(t->unloads));
-	ahead_static(t, ahead, F_HEAP_OF_OBJECTS);
-	if (t->collector && hotspot_has(t->layout, F_COLLECTIONS))
-		managed_ahead_add(ahead, t->collector + t->layout->fields[F_COLLECTIONS].at,
-				  t->layout->fields[F_COLLECTIONS].bytes);
-}
-
 /* After all else: what changed while it was read is counted. */
-static void read_counts(struct hotspot_task *t, const struct managed_memory *memory)
+static void read_counts(struct hotspot_task *t, const struct managed_memory *target)
 {
-	t->unloads = read_unloads(t, memory);
-	if (t->exception || t->counts)
-		t->collections = hotspot_collections(t->layout, memory, &t->collector);
-}
+	struct managed_ahead ahead = {0};
 
-/*
- * What is known is looked at by one call of the system, which reads in the order that is asked;
- * methods by three, because what is read of them depends on what has changed.
- */
-static void look(struct hotspot_task *t, const struct managed_memory *target)
-{
-	struct managed_ahead changes = {0}, all = {0}, counts = {0};
-	bool apart = t->ncheck_methods != 0;
-
-	changes_ahead(t, apart ? &changes : &all);
-	if (apart) {
-		managed_ahead_fetch(&changes, target);
-		t->changes = read_changes(t, &changes.memory);
+	if (!t->unloads_at && t->counts) {
+		t->unloads_at = hotspot_counter_find(t->layout, target, COUNTER_UNLOADED);
+		t->loads_at = hotspot_counter_find(t->layout, target, COUNTER_LOADED);
 	}
-	check_ahead(t, &all);
-	counts_ahead(t, apart ? &counts : &all);
-	managed_ahead_fetch(&all, target);
-	if (!apart)
-		t->changes = read_changes(t, &all.memory);
-	check(t, &all.memory);
-	if (apart)
-		managed_ahead_fetch(&counts, target);
-	read_counts(t, apart ? &counts.memory : &all.memory);
-	managed_ahead_free(&changes);
-	managed_ahead_free(&all);
-	managed_ahead_free(&counts);
+	if (t->unloads_at)
+		managed_ahead_add(&ahead, t->unloads_at, sizeof(t->unloads));
+	ahead_static(t, &ahead, F_MAY_REDEFINE);
+	if (t->loads_at)
+		managed_ahead_add(&ahead, t->loads_at, sizeof(t->unloads));
+	ahead_static(t, &ahead, F_HEAP_OF_OBJECTS);
+	managed_ahead_fetch(&ahead, target);
+	t->unloads = read_unloads(t, &ahead.memory);
+	if (t->exception || t->counts)
+		t->collections = hotspot_collections(t->layout, &ahead.memory);
+	managed_ahead_free(&ahead);
 }
 
 static void run(struct managed_task *task, const struct managed_memory *memory)
@@ -188,19 +156,12 @@ static void run(struct managed_task *task, const struct managed_memory *memory)
 		t->rc = hotspot_layout_read(memory, t->image_base, &t->layout, &t->err);
 		return;
 	}
-	if (!t->unloads_at && t->counts) {
-		t->unloads_at = hotspot_counter_find(t->layout, memory, COUNTER_UNLOADED);
-		t->loads_at = hotspot_counter_find(t->layout, memory, COUNTER_LOADED);
-	}
-	if (!t->pc && !t->nmethods && !t->exception) {
-		look(t, memory);
-		return;
-	}
 	t->changes = read_changes(t, memory);
 	if (t->pc)
 		read_blob(t, memory);
 	for (i = 0; i < t->nmethods; i++)
 		hotspot_method_read(t->layout, memory, t->wanted[i], &t->methods[i]);
+	check(t, memory);
 	if (t->exception)
 		hotspot_exception_read(t->layout, memory, t->exception, &t->exceptions, t->thrown);
 	read_counts(t, memory);

@@ -55,7 +55,6 @@ struct hotspot_task {
 
 	bool counts;                         /* read the JVM's, though nothing else is wanted */
 	uint64_t changes;                    /* of classes; read first */
-	uint64_t collector;                  /* in, out: see hotspot_collections(); 0 = not known */
 	uint64_t collections;                /* so far; read last, and so is: */
 	uint64_t unloads_at, unloads;        /* unloads_at 0: it is looked for, and so is: */
 	uint64_t loads_at;

@@ -422,55 +422,6 @@ TEST(a_blob_whose_block_was_freed_is_none)
 	end();
 }
 
-/* Pieces are read in the order in which they are asked for. */
-static uint32_t ncalls;
-static uint64_t first_piece, last_piece;
-
-static void read_jvm_pieces(void *ctx, struct managed_piece *pieces, size_t n)
-{
-	size_t i;
-
-	ncalls++;
-	first_piece = pieces[0].address;
-	last_piece = pieces[n - 1].address;
-	for (i = 0; i < n; i++)
-		pieces[i].got = read_jvm(ctx, pieces[i].address, pieces[i].to, pieces[i].n);
-}
-
-static size_t read_jvm_call(void *ctx, uint64_t address, void *to, size_t n)
-{
-	ncalls++;
-	return read_jvm(ctx, address, to, n);
-}
-
-static bool run_with_pieces(void *ctx, struct managed_task *task)
-{
-	const struct managed_memory m = {.read = read_jvm_call, .read_pieces = read_jvm_pieces};
-
-	(void)ctx;
-	task->run(task, &m);
-	return true;
-}
-
-/* How many classes had come and gone is read before all else, and how many had gone after it. */
-TEST(a_look_at_what_is_known_is_one_call_that_begins_and_ends_with_the_counts)
-{
-	static const struct managed_host host_of_pieces = {.run = run_with_pieces};
-
-	begin();
-	put_counter(1, "java.cls.loadedClasses");
-	put(PERF + 28, 2, 4);
-	hotspot_cache_begin(cache, &host_of_pieces, os_now_ns());
-	assert_true(cache->loads_at && cache->unloads_at == VALUE);
-	cache->changed_ns = 1;               /* long ago: no class came or went */
-	ncalls = 0;
-	hotspot_cache_begin(cache, &host_of_pieces, os_now_ns());
-	assert_int_equal(ncalls, 1);
-	assert_int_equal(first_piece, cache->loads_at);
-	assert_int_equal(last_piece, cache->loads_at);
-	end();
-}
-
 /* An entry that ends behind the data, one of no length, and a value outside its entry. */
 TEST(performance_data_that_lies_has_no_count)
 {
@@ -507,8 +458,6 @@ int main(void)
 		cmocka_unit_test(without_a_count_of_classes_methods_have_names),
 		cmocka_unit_test(a_method_is_kept_while_others_are_added),
 		cmocka_unit_test(a_blob_whose_block_was_freed_is_none),
-		cmocka_unit_test(
-			a_look_at_what_is_known_is_one_call_that_begins_and_ends_with_the_counts),
 		cmocka_unit_test(performance_data_that_lies_has_no_count),
 	};
 
