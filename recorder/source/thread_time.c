@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define BORN_NS (10 * 1000000ULL)            /* within this a new thread is first woken */
+#define RECENT 64u                           /* threads that are found without the table */
 
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
@@ -53,6 +54,7 @@ struct thread_time {
 	void *ctx;
 	struct slots slots;
 	struct table by_tid;
+	uint32_t recent[RECENT];             /* slot + 1, by the last bits of its tid; 0 = none */
 	bool wakers;
 	uint32_t nkept;
 	uint64_t refused;
@@ -87,11 +89,19 @@ static bool same_tid(const void *ctx, uint32_t value, const void *key)
 	return ((struct timed_thread *)slots_get(&t->slots, value))->tid == *(const uint32_t *)key;
 }
 
-static struct timed_thread *find_thread(const struct thread_time *t, uint32_t tid)
+/* A switch and its wake-up ask five times for one of two threads. */
+static struct timed_thread *find_thread(struct thread_time *t, uint32_t tid)
 {
-	uint32_t at = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
+	uint32_t *recent = &t->recent[tid % RECENT], at;
+	struct timed_thread *thread = *recent ? slots_get(&t->slots, *recent - 1) : NULL;
 
-	return at == TABLE_NONE ? NULL : slots_get(&t->slots, at);
+	if (thread && thread->tid == tid)
+		return thread;
+	at = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
+	if (at == TABLE_NONE)
+		return NULL;
+	*recent = at + 1;
+	return slots_get(&t->slots, at);
 }
 
 /* The thread in a slot of the table; NULL = none. */
@@ -199,6 +209,7 @@ static void forget_thread(struct thread_time *t, struct timed_thread *thread, ui
 
 	set_lock(t, thread, 0);
 	free_stacks(thread, now_ns);
+	t->recent[tid % RECENT] = 0;
 	table_remove(&t->by_tid, hash_u64(tid), number);
 	slots_free_one(&t->slots, number);
 }
@@ -340,13 +351,9 @@ static enum thread_time_kind kind_now(const struct timed_thread *thread)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
-		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
+static void set_stack(struct thread_time *t, struct timed_thread *thread, uint64_t now_ns,
+		      bool disk, const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
-	struct timed_thread *thread = find_or_add(t, tid);
-
-	if (!thread)
-		return;
 	/*
 	 * Sums without frames wait for the stack with which the thread was switched out: this one.
 	 */
@@ -360,6 +367,15 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 	thread->fresh = true;
 	thread->disk = disk;
 	set_lock(t, thread, 0);
+}
+
+void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
+		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
+{
+	struct timed_thread *thread = find_or_add(t, tid);
+
+	if (thread)
+		set_stack(t, thread, now_ns, disk, frames, nframes, quality);
 }
 
 uint32_t thread_time_keep(struct thread_time *t, uint64_t now_ns, uint32_t tid, unsigned place,
@@ -396,8 +412,8 @@ void thread_time_repeat(struct thread_time *t, uint64_t now_ns, uint32_t tid, ui
 		return;
 	kept = &thread->kept[(number - 1) % THREAD_TIME_KEPT];
 	if (kept->number == number)
-		thread_time_stack(t, now_ns, tid, kept->disk, kept->stack.frames, kept->stack.n,
-				  kept->quality);
+		set_stack(t, thread, now_ns, kept->disk, kept->stack.frames, kept->stack.n,
+			  kept->quality);
 }
 
 void thread_time_lock(struct thread_time *t, uint32_t tid, uint64_t lock)
@@ -567,7 +583,7 @@ void thread_time_mark(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid)
+uint64_t thread_time_sleeps_for(struct thread_time *t, uint32_t tid)
 {
 	const struct timed_thread *thread = find_thread(t, tid);
 

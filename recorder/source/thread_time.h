@@ -114,7 +114,7 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
  */
 void thread_time_lock(struct thread_time *t, uint32_t tid, uint64_t lock);
 /* The lock that a thread sleeps for; 0 = none. */
-uint64_t thread_time_sleeps_for(const struct thread_time *t, uint32_t tid);
+uint64_t thread_time_sleeps_for(struct thread_time *t, uint32_t tid);
 /*
  * A thread, the holder, has released a lock, or is just about to.
  *

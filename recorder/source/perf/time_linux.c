@@ -126,13 +126,16 @@ static void learn_stack(struct perf_time *t, const struct perf_record *r,
 
 static enum thread_time_out how_out(struct perf_time *t, const struct perf_record *r, uint32_t tid)
 {
-	struct perf_thread *thread = perf_state_find_thread(t->state, tid);
+	const struct perf_thread *thread;
 
 	if (!r->u.change.out)
 		return OUT_UNKNOWN;
-	if (r->tid == NOBODY || (!r->u.change.preempted && thread && thread->exited_ns))
+	if (r->tid == NOBODY)
 		return OUT_DEAD;
-	return r->u.change.preempted ? OUT_PREEMPTED : OUT_BLOCKED;
+	if (r->u.change.preempted)
+		return OUT_PREEMPTED;
+	thread = perf_state_find_thread(t->state, tid);
+	return thread && thread->exited_ns ? OUT_DEAD : OUT_BLOCKED;
 }
 
 /*
