@@ -1,14 +1,15 @@
 #!/bin/bash
 # What rules on tracepoints and --thread-time add to a system call and to a switch between two
 # threads. Measured five times by turns, without and with a recorder; the least of each counts.
-# Prints rows; needs root. Of switches at a rate, the recorder's own CPU time counts, too, less what
-# it takes while they rest.
+# Prints rows, those with a goal also as JSON to the end of RESULTS, if that is set; needs root. Of
+# switches at a rate, the recorder's own CPU time counts, too, less what it takes while they rest.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 BENCH=$TOP/build/linux/programs/bench_probes_linux
+RESULTS=${RESULTS:-/dev/null}
 SECONDS_EACH=${1:-1}
 
 if [ -z "${IN_OWN_MOUNTS:-}" ] && [ ! -d /sys/kernel/tracing/events ]; then
@@ -57,7 +58,7 @@ cpu_ns() { awk '{s += $1} END {print s}' /proc/"$1"/task/*/schedstat; }
 at_a_rate()
 {
 	local name=$1 work=$2 goal=$3 without=999999999 with=999999999 own=999999999 lost=0
-	local n count from idle rate=0 verdict
+	local n count from idle rate=0 holds=false verdict=MISSED
 	for _ in 1 2 3 4 5; do
 		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
 		[ "$n" -lt "$without" ] && without=$n
@@ -81,10 +82,14 @@ at_a_rate()
 		wait "$pid" 2>/dev/null
 		pid=
 	done
-	verdict=MISSED
-	[ $((with - without + own)) -le "$goal" ] && [ "$lost" = 0 ] && verdict=holds
+	[ $((with - without + own)) -le "$goal" ] && [ "$lost" = 0 ] && verdict=holds holds=true
 	printf '%-34s  %d a second: kernel ns %5d  own ns %5d  lost %d  goal <= %d ns: %s\n' \
 		"$name" "$rate" $((with - without)) "$own" "$lost" "$goal" "$verdict"
+	jq -nc '$ARGS.named' --arg row "$name" --argjson a_second "$rate" \
+		--argjson kernel_ns $((with - without)) --argjson own_ns "$own" \
+		--argjson lost "$lost" --argjson ns_a_switch $((with - without + own)) \
+		--arg ns_a_switch_goal "<= $goal" --argjson ns_a_switch_holds $holds \
+		--arg command "tests/bench/probes.sh $SECONDS_EACH" >>"$RESULTS"
 }
 
 # Half of what perf's own records cost; 10 % of a CPU.

@@ -573,9 +573,10 @@ if [ "$peer" ]; then
 	printf '%s\n' "${headline[@]}"
 fi
 
-RECORDER=$RECORDER "$TOP/tests/bench/probes.sh"
-RECORDER=$RECORDER "$TOP/tests/bench/runtimes.sh" 10 2
-RECORDER=$RECORDER RESULTS=$DIR/results.jsonl "$TOP/tests/bench/scale.sh"
+export RECORDER RESULTS=$DIR/results.jsonl
+"$TOP/tests/bench/probes.sh"
+"$TOP/tests/bench/runtimes.sh" 10 2
+"$TOP/tests/bench/scale.sh"
 
 cat <<END
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # What rules on collections cost beside 10 JVMs and 5 .NET programs: the recorder's own CPU time
 # (status), by turns with and without such a rule (the same programs, a recorder without sampling
-# each). Prints a row. The JVMs allocate 2 MB a second each, so that they collect every few seconds,
-# as services do.
+# each). Prints a row, also as JSON to the end of RESULTS, if that is set. The JVMs allocate 2 MB a
+# second each, so that they collect every few seconds, as services do.
 #
 #   tests/bench/runtimes.sh [SECONDS [TURNS]]      of each measurement (20, 3)
 #
@@ -10,6 +10,7 @@
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
+RESULTS=${RESULTS:-/dev/null}
 SECONDS_EACH=${1:-20}
 TURNS=${2:-3}
 JVMS=${JVMS:-10}
@@ -99,7 +100,14 @@ for ((turn = 0; turn < TURNS; turn++)); do
 	one --stop-on-gc-over-msec 100000
 	[ "$took" -lt "$with" ] && with=$took
 done
-printf '%-34s  without %% of a core %6.3f  with %6.3f  added %6.3f  (goal 0.3; events: %s)\n' \
-	"$JVMS JVMs, $NETS .NET programs" "$(awk "BEGIN { print $without / 1000 }")" \
-	"$(awk "BEGIN { print $with / 1000 }")" \
-	"$(awk "BEGIN { print ($with - $without) / 1000 }")" "${events:-none}"
+row="$JVMS JVMs, $NETS .NET programs"
+added=$(awk "BEGIN { print ($with - $without) / 1000 }")
+holds=$(awk "BEGIN { print ($added <= 0.3 ? \"true\" : \"false\") }")
+verdict=MISSED
+[ "$holds" = true ] && verdict=holds
+printf '%-34s  without %% of a core %6.3f  with %6.3f  added %6.3f (<= 0.3: %s)  events: %s\n' \
+	"$row" "$(awk "BEGIN { print $without / 1000 }")" "$(awk "BEGIN { print $with / 1000 }")" \
+	"$added" "$verdict" "${events:-none}"
+jq -nc --arg row "$row" --arg command "tests/bench/runtimes.sh $SECONDS_EACH $TURNS" \
+	--argjson added_pct "$added" --arg added_pct_goal '<= 0.3' \
+	--argjson added_pct_holds "$holds" '$ARGS.named' >>"$RESULTS"
