@@ -6,8 +6,6 @@
 #include <string.h>
 
 #define LOOK_AHEAD 4u                        /* places that a reader may leave out in a row */
-#define PAGE_BYTES 4096u
-#define NEAR_BYTES 256u                      /* as many more cost less than one more piece */
 
 void managed_ahead_add(struct managed_ahead *a, uint64_t address, size_t n)
 {
@@ -68,33 +66,6 @@ static size_t read_picture(void *ctx, uint64_t address, void *to, size_t n)
 	return got;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	return compare_u64(((const struct managed_piece *)a)->address,
-			   ((const struct managed_piece *)b)->address);
-}
-
-/* Of a picture: places that are near one another in a page are one piece. */
-static void join_pieces(struct managed_ahead *a)
-{
-	struct managed_piece *last = a->pieces;
-	const struct managed_piece *p;
-
-	qsort(a->pieces, a->npieces, sizeof(*a->pieces), by_address);
-	for (p = a->pieces + 1; p < a->pieces + a->npieces; p++) {
-		uint64_t end = p->address - last->address + p->n;
-
-		if (p->address - last->address > last->n + NEAR_BYTES ||
-		    last->address % PAGE_BYTES + end > PAGE_BYTES)
-			*++last = *p;
-		else if (end > last->n)
-			last->n = (size_t)end;
-	}
-	a->npieces = (uint32_t)(last - a->pieces) + 1;
-	for (a->nbytes = 0, p = a->pieces; p <= last; p++)
-		a->nbytes += p->n;
-}
-
 void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *target)
 {
 	uint8_t *at;
@@ -103,8 +74,6 @@ void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *t
 	a->target = target;
 	a->memory = (struct managed_memory){.read = a->keeps ? read_picture : read_copy,
 					    .ctx = a};
-	if (a->keeps && a->npieces)
-		join_pieces(a);
 	a->bytes = target->read_pieces ? malloc(a->nbytes + 1) : NULL;
 	if (!a->bytes) {
 		a->npieces = 0;

@@ -13,8 +13,7 @@
  * there is no memory for the copies. Each place is served once.
  *
  * With `.keeps = true` it is one picture of the target instead: any part of a place is served, in
- * any order and as often as it is read, and so is again what was not added and read since. Places
- * may be read in any order, too, and those that are near one another in a page by one piece.
+ * any order and as often as it is read, and so is again what was not added and read since.
  *
  * Threads: one at a time.
  */
@@ -25,11 +24,6 @@
 #define AHEAD_KEPT 16u                       /* reads of what was not added */
 #define AHEAD_KEPT_BYTES 8u
 
-struct managed_ahead_kept {
-	uint64_t address;
-	uint8_t n, bytes[AHEAD_KEPT_BYTES];
-};
-
 struct managed_ahead {
 	struct managed_memory memory;
 	const struct managed_memory *target; /* borrowed */
@@ -39,7 +33,7 @@ struct managed_ahead {
 	uint8_t *bytes;
 	bool keeps;
 	unsigned nkept;
-	struct managed_ahead_kept kept[AHEAD_KEPT];
+	struct { uint64_t address; uint8_t n, bytes[AHEAD_KEPT_BYTES]; } kept[AHEAD_KEPT];
 };
 
 void managed_ahead_add(struct managed_ahead *a, uint64_t address, size_t n);

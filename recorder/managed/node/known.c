@@ -20,8 +20,6 @@
 #define RETURNS_CACHED 512u
 #define LATELY_NS (200 * NS_PER_MS)
 #define TOGETHER_MAX 24u                     /* functions and code that are looked at together */
-#define OTHERS 64u
-#define OTHER ((uint64_t)1 << 63)            /* in the key of one, which is its JSFunction */
 
 struct script {
 	uint64_t address, id;
@@ -35,15 +33,6 @@ struct served {
 	unsigned n;
 };
 
-/*
- * A function that was found on a frame which is not of its bytecode: frames of builtins, and those
- * of optimized code where a builtin is interrupted, have another thing in that place.
- */
-struct other {
-	struct v8_known is;
-	uint64_t own[2];                     /* what its data leads to */
-};
-
 struct v8_knowledge {
 	struct v8_layout layout;
 	struct managed_names *names;
@@ -53,9 +42,6 @@ struct v8_knowledge {
 	struct served served, before;        /* this sample, and the one before */
 	struct slots functions;              /* struct v8_known */
 	struct table by_key;
-	struct other *others;                /* OTHERS, each at a place of its own */
-	uint64_t types[V8_TYPES];            /* where types were read of late */
-	unsigned ntypes;
 	struct v8_known_code **codes;        /* by address */
 	uint32_t ncodes, codes_room;
 	struct script *scripts;              /* number - 1 */
@@ -180,18 +166,10 @@ static bool same_key(const void *ctx, uint32_t value, const void *key)
 	       *(const uint64_t *)key;
 }
 
-static struct other *other_at(const struct v8_knowledge *k, uint64_t key)
-{
-	return &k->others[hash_u64(key) % OTHERS];
-}
-
 static struct v8_known *find_function(const struct v8_knowledge *k, uint64_t key)
 {
-	uint32_t n;
+	uint32_t n = table_find(&k->by_key, hash_u64(key), same_key, k, &key);
 
-	if (key & OTHER)
-		return other_at(k, key)->is.key == key ? &other_at(k, key)->is : NULL;
-	n = table_find(&k->by_key, hash_u64(key), same_key, k, &key);
 	return n == TABLE_NONE ? NULL : slots_get(&k->functions, n);
 }
 
@@ -251,7 +229,7 @@ static bool ask_same(const struct v8_knowledge *k, bool is_code, uint64_t key, u
 	const struct v8_known_code *c = is_code ? code_that_begins(k, key) : NULL;
 	const struct v8_known *f = is_code ? NULL : find_function(k, key);
 
-	*out = (struct v8_same){.is_code = is_code, .key = key, .other = !is_code && key & OTHER};
+	*out = (struct v8_same){.is_code = is_code, .key = key};
 	if (c) {
 		out->mark = c->outer.mark;
 		out->code_mark = c->is.mark;
@@ -280,16 +258,6 @@ static void take_same(struct v8_knowledge *k, const struct v8_same *same, uint64
 	}
 }
 
-/* The types that it had to read one by one are read ahead the next time. */
-static void note_types(struct v8_knowledge *k, const struct v8_task *t)
-{
-	unsigned i;
-
-	for (i = 0; i < t->nkept; i++)
-		if (t->kept[i].n == V8_TYPE_BYTES)
-			k->types[k->ntypes++ % V8_TYPES] = t->kept[i].address;
-}
-
 /*
  * Whether what is known is so still; function: the JSFunction of the frame, 0 of code. All that the
  * sample before was served with is looked at in the same task, because the next frames have it.
@@ -313,13 +281,11 @@ static bool is_same(struct v8_knowledge *k, const struct managed_host *host, boo
 		     ask_same(k, k->before.is_code[i], k->before.key[i], 0, &same[n]);
 	t->same = same;
 	t->nsame = n;
-	memcpy(t->types, k->types, sizeof(t->types));
 	if (!run_it(k, host, t))
 		return false;
 	for (i = 0; i < n; i++)
 		if (same[i].found)
 			take_same(k, &same[i], asked_ns);
-	note_types(k, t);
 	found = t->found;
 	v8_task_free(t);
 	return found;
@@ -338,31 +304,6 @@ static uint64_t since(const struct v8_known *before, const struct v8_known *now,
 	return read_ns > V8_LATE_NS ? read_ns - V8_LATE_NS : 0;
 }
 
-/* Whether the function is known to have another bytecode, and its data is the same still. */
-static bool has_other(struct v8_knowledge *k, const struct managed_host *host, uint64_t function,
-		      uint64_t bytecode)
-{
-	const struct other *o = other_at(k, function | OTHER);
-
-	if (o->is.key != (function | OTHER) || bytecode == o->own[0] || bytecode == o->own[1])
-		return false;
-	note_served(k, false, o->is.key);
-	return o->is.checked_ns >= k->sample_ns || is_same(k, host, false, o->is.key, function);
-}
-
-/* Not where an object is between: it stays the same when the bytecode behind it is moved. */
-static void keep_other(struct v8_knowledge *k, const struct v8_task *t, uint64_t read_ns)
-{
-	uint64_t key = t->function | OTHER;
-
-	if (memcmp(t->own, t->of.mark.data, sizeof(t->own)) != 0)
-		return;
-	*other_at(k, key) = (struct other){
-		.is = {.key = key, .mark = t->of.mark, .function = t->function,
-		       .checked_ns = read_ns}, .own = {t->own[0], t->own[1]}};
-	note_served(k, false, key);
-}
-
 const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct managed_host *host,
 					 uint64_t function, uint64_t bytecode)
 {
@@ -375,17 +316,12 @@ const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct ma
 	if (f && ((f->function == function && f->checked_ns >= k->sample_ns) ||
 		  is_same(k, host, false, bytecode, function)))
 		return f;
-	if (!f && has_other(k, host, function, bytecode))
-		return NULL;
 	named.checked_ns = os_now_ns();
-	t = new_task(k, &(struct v8_task){.kind = TASK_FUNCTION, .function = function,
-					  .bytecode = bytecode});
-	if (!t || !run_it(k, host, t))
+	t = run(k, host, &(struct v8_task){.kind = TASK_FUNCTION, .function = function,
+					   .bytecode = bytecode});
+	if (!t)
 		return NULL;
-	if (t->found)
-		name(k, host, &t->of, &named);
-	else
-		keep_other(k, t, named.checked_ns);
+	name(k, host, &t->of, &named);
 	if (named.number)
 		f = f ? f : add_function(k, bytecode);
 	if (!named.number || !f) {
@@ -598,12 +534,6 @@ const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 	return is_in(b, pc) ? b : NULL;
 }
 
-/* Most words of a stack that are none are small integers, or no addresses at all. */
-static bool may_return(uint64_t at)
-{
-	return at >= 65536 && at < (uint64_t)1 << 47 && !v8_is_count(at);
-}
-
 static struct v8_return *cached_return(struct v8_knowledge *k, uint64_t at)
 {
 	return &k->returns[hash_u64(at) % RETURNS_CACHED];
@@ -616,7 +546,7 @@ bool v8_known_returns(struct v8_knowledge *k, const struct managed_host *host,
 	unsigned i;
 
 	for (i = 0; i < n; i++)
-		if (may_return(words[i].at) && cached_return(k, words[i].at)->at != words[i].at)
+		if (cached_return(k, words[i].at)->at != words[i].at)
 			ask.returns[ask.nreturns++].at = words[i].at;
 	t = ask.nreturns ? run(k, host, &ask) : NULL;
 	if (ask.nreturns && !t)
@@ -659,10 +589,7 @@ int v8_knowledge_new(const struct v8_layout *layout, struct managed_names *names
 {
 	struct v8_knowledge *k = calloc(1, sizeof(*k));
 
-	if (k)
-		k->others = calloc(OTHERS, sizeof(*k->others));
-	if (!k || !k->others || slots_init(&k->functions, sizeof(struct v8_known), FUNCTIONS_MAX)) {
-		free(k ? k->others : NULL);
+	if (!k || slots_init(&k->functions, sizeof(struct v8_known), FUNCTIONS_MAX)) {
 		free(k);
 		return ERR_MEMORY;
 	}
@@ -680,14 +607,12 @@ void v8_knowledge_free(struct v8_knowledge *k)
 	free(k->codes);
 	free(k->scripts);
 	free(k->builtins);
-	free(k->others);
 	free(k);
 }
 
 size_t v8_knowledge_bytes(const struct v8_knowledge *k)
 {
-	return sizeof(*k) + OTHERS * sizeof(*k->others) + k->bytes +
-	       slots_bytes(&k->functions) + table_bytes(&k->by_key) +
+	return sizeof(*k) + k->bytes + slots_bytes(&k->functions) + table_bytes(&k->by_key) +
 	       k->scripts_room * sizeof(*k->scripts) +
 	       k->builtins_room * sizeof(*k->builtins) + k->codes_room * sizeof(*k->codes);
 }

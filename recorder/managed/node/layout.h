@@ -14,7 +14,6 @@
 #include "managed/reader.h"
 
 #define V8_MAP_TYPE 12u
-#define V8_TYPE_BYTES 2u
 #define V8_LENGTH 8u                         /* of arrays: a small integer */
 #define V8_ELEMENTS 16u
 #define V8_SHARED_BYTES 48u                  /* what is read of a SharedFunctionInfo */

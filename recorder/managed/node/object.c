@@ -248,26 +248,24 @@ bool v8_function_read(const struct v8_layout *l, const struct managed_memory *m,
 	return v8_mark_is(l, m, &out->mark);
 }
 
-/* Does what a function's data is lead to this bytecode? end: where it leads instead */
+/* Does what a function's data is lead to this bytecode? */
 static bool leads_to(const struct v8_layout *l, const struct managed_memory *m, uint64_t data,
-		     uint64_t bytecode, uint64_t *end)
+		     uint64_t bytecode)
 {
 	unsigned depth;
 	int type;
 
-	*end = V8_UNREADABLE;
 	for (depth = 0; depth < 3 && v8_is_object(data); depth++) {
 		if (data == bytecode)
 			return true;
 		type = v8_type(m, data);
-		if (type >= 0 && type != l->interpreter_data && type != l->code)
-			break;
-		if (type < 0 ||
-		    !v8_word(m, data, type == l->code ? l->row.code_deopt : 8, &data))
+		if (type == l->interpreter_data) {
+			if (!v8_word(m, data, 8, &data))
+				return false;
+		} else if (type != l->code || !v8_word(m, data, l->row.code_deopt, &data)) {
 			return false;
+		}
 	}
-	if (depth < 3)
-		*end = data;
 	return false;
 }
 
@@ -289,11 +287,10 @@ uint64_t v8_shared(const struct v8_layout *l, const struct managed_memory *m, ui
 }
 
 bool v8_mark_has(const struct v8_layout *l, const struct managed_memory *m,
-		 const struct v8_mark *mark, uint64_t bytecode, uint64_t own[2])
+		 const struct v8_mark *mark, uint64_t bytecode)
 {
-	own[1] = 0;
-	return leads_to(l, m, mark->data[0], bytecode, &own[0]) ||
-	       (l->row.shared_data[1] && leads_to(l, m, mark->data[1], bytecode, &own[1]));
+	return leads_to(l, m, mark->data[0], bytecode) ||
+	       (l->row.shared_data[1] && leads_to(l, m, mark->data[1], bytecode));
 }
 
 bool v8_mark_still(const struct v8_layout *l, const struct managed_memory *m, struct v8_mark *mark)
@@ -307,10 +304,13 @@ bool v8_mark_still(const struct v8_layout *l, const struct managed_memory *m, st
 	return true;
 }
 
-bool v8_function_mark(const struct v8_layout *l, const struct managed_memory *m, uint64_t function,
-		      struct v8_mark *out)
+uint64_t v8_shared_of(const struct v8_layout *l, const struct managed_memory *m, uint64_t function,
+		      uint64_t bytecode)
 {
-	return read_mark(l, m, v8_shared(l, m, function), out);
+	struct v8_mark mark;
+
+	return read_mark(l, m, v8_shared(l, m, function), &mark) &&
+	       v8_mark_has(l, m, &mark, bytecode) ? mark.shared : 0;
 }
 
 /* ---- scripts --------------------------------------------------------------------------------- */

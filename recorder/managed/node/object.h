@@ -57,21 +57,18 @@ bool v8_mark_is(const struct v8_layout *l, const struct managed_memory *m,
  * unchanged for a while.
  */
 bool v8_mark_still(const struct v8_layout *l, const struct managed_memory *m, struct v8_mark *mark);
-/*
- * Does its data lead to this bytecode? If a JSFunction has the mark, then what the frame says and
- * what the object says agree, so it is no other object that came to its place.
- *
- * own  where each of its data leads, if not there; V8_UNREADABLE = that cannot be read
- */
-#define V8_UNREADABLE UINT64_MAX
+/* Does its data lead to this bytecode? */
 bool v8_mark_has(const struct v8_layout *l, const struct managed_memory *m,
-		 const struct v8_mark *mark, uint64_t bytecode, uint64_t own[2]);
+		 const struct v8_mark *mark, uint64_t bytecode);
 
 /* The SharedFunctionInfo of a JSFunction, which may have been moved; 0: not known. */
 uint64_t v8_shared(const struct v8_layout *l, const struct managed_memory *m, uint64_t function);
-/* The mark of that one. false: not known */
-bool v8_function_mark(const struct v8_layout *l, const struct managed_memory *m, uint64_t function,
-		      struct v8_mark *out);
+/*
+ * The SharedFunctionInfo of a JSFunction, if this is its bytecode: what the frame says and what the
+ * object says agree, so it is no other object that came to its place. 0: not known
+ */
+uint64_t v8_shared_of(const struct v8_layout *l, const struct managed_memory *m, uint64_t function,
+		      uint64_t bytecode);
 
 struct v8_script {
 	char name[V8_SCRIPT_BYTES];          /* path or URL; "" = none */

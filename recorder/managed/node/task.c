@@ -1,5 +1,7 @@
 #include "managed/node/task_private.h"
 
+#include "managed/ahead.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,13 +92,11 @@ static bool read_returns(struct v8_task *t, const struct managed_memory *m)
 static bool is_same_function(const struct v8_layout *l, const struct managed_memory *m,
 			     struct v8_same *same)
 {
-	uint64_t shared = v8_shared(l, m, same->function), own[2];
+	uint64_t shared = v8_shared(l, m, same->function);
 
-	if (same->other)
-		return shared == same->mark.shared && v8_mark_is(l, m, &same->mark);
 	return v8_mark_still(l, m, &same->mark) &&
 	       (shared ? shared == same->mark.shared
-		       : same->lately && v8_mark_has(l, m, &same->mark, same->key, own));
+		       : same->lately && v8_mark_has(l, m, &same->mark, same->key));
 }
 
 /* Words of an object that will be read, if it still is where it was. */
@@ -130,8 +130,6 @@ static void read_same(struct v8_task *t, const struct managed_memory *target)
 
 	for (i = 0; i < t->nsame; i++)
 		add_same(&ahead, &t->layout, &t->same[i]);
-	for (i = 0; i < V8_TYPES && t->types[i]; i++)
-		managed_ahead_add(&ahead, t->types[i], V8_TYPE_BYTES);
 	managed_ahead_fetch(&ahead, target);
 	for (i = 0; i < t->nsame; i++) {
 		struct v8_same *same = &t->same[i];
@@ -143,31 +141,20 @@ static void read_same(struct v8_task *t, const struct managed_memory *target)
 				      : is_same_function(&t->layout, m, same);
 	}
 	t->found = t->same[0].found;
-	t->nkept = ahead.nkept;
-	memcpy(t->kept, ahead.kept, sizeof(t->kept));
 	managed_ahead_free(&ahead);
-}
-
-static void read_function(struct v8_task *t, const struct managed_memory *m)
-{
-	struct v8_mark *mark = &t->of.mark;
-	uint64_t positions;
-
-	t->own[0] = V8_UNREADABLE;
-	t->found = v8_function_mark(&t->layout, m, t->function, mark) &&
-		   v8_mark_has(&t->layout, m, mark, t->bytecode, t->own) &&
-		   v8_function_read(&t->layout, m, mark->shared, &t->of);
-	if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &positions))
-		t->positions = v8_positions_read(m, positions, &t->npositions);
 }
 
 static void run_task(struct managed_task *task, const struct managed_memory *m)
 {
 	struct v8_task *t = (struct v8_task *)task;
+	uint64_t shared;
 
 	switch (t->kind) {
 	case TASK_FUNCTION:
-		read_function(t, m);
+		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
+		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
+		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
+			t->positions = v8_positions_read(m, shared, &t->npositions);
 		break;
 	case TASK_SCRIPT:
 		t->found = v8_script_read(&t->layout, m, t->at, &t->script);

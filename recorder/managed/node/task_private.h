@@ -6,10 +6,7 @@
  */
 #pragma once
 
-#include "managed/ahead.h"
 #include "managed/node/known.h"
-
-#define V8_TYPES 8u                          /* places of types that are read ahead */
 
 enum v8_task_kind {
 	TASK_FUNCTION, TASK_SAME, TASK_SCRIPT, TASK_CODE, TASK_RUNS, TASK_BUILTIN, TASK_RETURNS
@@ -20,7 +17,6 @@ struct v8_same {
 	bool is_code, found;
 	uint64_t key, function;
 	bool lately;                         /* they belonged together a moment ago */
-	bool other;                          /* its bytecode is another: the mark is the same one */
 	struct v8_mark mark;                 /* in, out */
 	struct v8_code_mark code_mark;
 };
@@ -34,11 +30,7 @@ struct v8_task {
 	struct v8_mark mark;                 /* in: of TASK_RUNS */
 	struct v8_same *same;                   /* of TASK_SAME: the one that is asked for, first */
 	unsigned nsame;
-	uint64_t types[V8_TYPES];            /* in: of it, where types of objects were read */
-	struct managed_ahead_kept kept[AHEAD_KEPT];  /* out: what else it read */
-	unsigned nkept;
 	bool found;                          /* out */
-	uint64_t own[2];                     /* of TASK_FUNCTION that is not found: its bytecode */
 	struct v8_function of;
 	uint8_t *positions;
 	uint32_t npositions;

@@ -119,7 +119,7 @@ static void without_such_a_way_each_read_is_one(void **state)
 
 static void a_picture_serves_any_part_as_often_as_it_is_read(void **state)
 {
-	struct target t = {.end = 1000};
+	struct target t = {.end = 100};
 	const struct managed_memory m = {
 		.read = read_target, .read_pieces = read_pieces, .ctx = &t};
 	struct managed_ahead a = {.keeps = true};
@@ -127,47 +127,20 @@ static void a_picture_serves_any_part_as_often_as_it_is_read(void **state)
 
 	(void)state;
 	managed_ahead_add(&a, 10, 8);
-	managed_ahead_add(&a, 996, 8);                /* 4 of them are there */
+	managed_ahead_add(&a, 96, 8);                /* 4 of them are there */
 	managed_ahead_fetch(&a, &m);
-	assert_int_equal(read_byte(&a, 999), 999 % 256);
+	assert_int_equal(read_byte(&a, 99), 99);
 	assert_int_equal(read_byte(&a, 17), 17);
 	assert_int_equal(read_byte(&a, 17), 17);
 	assert_int_equal(read_byte(&a, 10), 10);
 	assert_int_equal(t.nreads, 0);
-	assert_int_equal(a.memory.read(a.memory.ctx, 996, bytes, 8), 4);
+	assert_int_equal(a.memory.read(a.memory.ctx, 96, bytes, 8), 4);
 	assert_int_equal(a.memory.read(a.memory.ctx, 14, bytes, 8), 8);      /* not all of it is */
 	assert_int_equal(bytes[7], 21);
 	assert_int_equal(t.nreads, 2);
 	assert_int_equal(read_byte(&a, 15), 15);
 	assert_int_equal(read_byte(&a, 20), 20);     /* read with 14 */
 	assert_int_equal(t.nreads, 2);
-	managed_ahead_free(&a);
-}
-
-static void near_places_of_a_picture_are_one_piece(void **state)
-{
-	struct target t = {.end = 20000};
-	const struct managed_memory m = {
-		.read = read_target, .read_pieces = read_pieces, .ctx = &t};
-	struct managed_ahead a = {.keeps = true};
-
-	(void)state;
-	managed_ahead_add(&a, 4090, 6);              /* to the end of its page */
-	managed_ahead_add(&a, 4096, 2);
-	managed_ahead_add(&a, 200, 2);
-	managed_ahead_add(&a, 100, 50);
-	managed_ahead_add(&a, 110, 2);
-	managed_ahead_add(&a, 8190, 4);
-	managed_ahead_add(&a, 1000, 8);
-	managed_ahead_fetch(&a, &m);
-	assert_int_equal(a.npieces, 5);
-	assert_int_equal(a.nbytes, 102 + 8 + 6 + 2 + 4);
-	assert_int_equal(read_byte(&a, 201), 201);
-	assert_int_equal(read_byte(&a, 149), 149);
-	assert_int_equal(read_byte(&a, 1007), 1007 % 256);
-	assert_int_equal(read_byte(&a, 4095), 4095 % 256);
-	assert_int_equal(read_byte(&a, 8193), 8193 % 256);
-	assert_int_equal(t.nreads, 0);
 	managed_ahead_free(&a);
 }
 
@@ -179,7 +152,6 @@ int main(void)
 		cmocka_unit_test(a_short_read_stays_short),
 		cmocka_unit_test(without_such_a_way_each_read_is_one),
 		cmocka_unit_test(a_picture_serves_any_part_as_often_as_it_is_read),
-		cmocka_unit_test(near_places_of_a_picture_are_one_piece),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

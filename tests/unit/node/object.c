@@ -100,15 +100,6 @@ TEST(another_function_in_its_place_is_noticed)
 	assert_false(v8_mark_is(&heap.l, &heap.m, &f.mark));
 }
 
-static uint64_t shared_of(uint64_t function, uint64_t bytecode)
-{
-	struct v8_mark mark;
-	uint64_t own[2];
-
-	return v8_function_mark(&heap.l, &heap.m, function, &mark) &&
-	       v8_mark_has(&heap.l, &heap.m, &mark, bytecode, own) ? mark.shared : 0;
-}
-
 TEST(a_frame_is_its_functions_only_if_its_bytecode_is)
 {
 	uint64_t shared, function, bytecode, data, code;
@@ -117,17 +108,17 @@ TEST(a_frame_is_its_functions_only_if_its_bytecode_is)
 	shared = v8_heap_function(&heap, "f", 0, 0);
 	function = v8_heap_closure(&heap, shared);
 	bytecode = v8_heap_new(&heap, T_BYTECODE, 64, 8);
-	assert_int_equal(shared_of(function, bytecode), 0);
+	assert_int_equal(v8_shared_of(&heap.l, &heap.m, function, bytecode), 0);
 	v8_heap_set(&heap, shared, 8, bytecode);
-	assert_int_equal(shared_of(function, bytecode), shared);
-	assert_int_equal(shared_of(shared, bytecode), 0);
+	assert_int_equal(v8_shared_of(&heap.l, &heap.m, function, bytecode), shared);
+	assert_int_equal(v8_shared_of(&heap.l, &heap.m, shared, bytecode), 0);
 	/* Sparkplug's code, which has it behind interpreter data. */
 	data = v8_heap_new(&heap, T_DATA, 24, 8);
 	v8_heap_set(&heap, data, 8, bytecode);
 	code = v8_heap_new(&heap, T_CODE, 64, 8);
 	v8_heap_set(&heap, code, heap.l.row.code_deopt, data);
 	v8_heap_set(&heap, shared, 8, code);
-	assert_int_equal(shared_of(function, bytecode), shared);
+	assert_int_equal(v8_shared_of(&heap.l, &heap.m, function, bytecode), shared);
 }
 
 /* A collection leaves the new address in the old place. */

@@ -231,61 +231,6 @@ TEST(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment)
 	end();
 }
 
-/* Frames of builtins, and of optimized code, have another thing where the bytecode would be. */
-TEST(a_function_of_other_bytecode_costs_one_look_until_its_data_changes)
-{
-	struct unwind_frame f = frame_at(ENTRY, false, false);
-	uint64_t sample_ns = os_now_ns(), shared, bytecode;
-	unsigned i;
-
-	begin_heap();
-	shared = v8_heap_function(&heap, "sort", 0, 0);
-	put_interpreted(shared);
-	v8_heap_set(&heap, shared, 8, v8_small(77));         /* the number of a builtin */
-	for (i = 0; i < 3; i++) {
-		put_word(BP - 32, v8_heap_new(&heap, T_ARRAY, 32, 8));
-		f = frame_at(ENTRY, false, false);
-		assert_int_equal(take_step(&f, sample_ns), UNWIND_FOREIGN);
-		assert_int_equal(nreads, 1);
-	}
-	f = frame_at(ENTRY, false, false);
-	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_FOREIGN);
-	assert_int_equal(nreads, 2);
-	bytecode = v8_heap_new(&heap, T_BYTECODE, 64, 8);
-	v8_heap_set(&heap, shared, 8, bytecode);
-	put_word(BP - 32, bytecode);
-	f = frame_at(ENTRY, false, false);
-	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
-	is_named(&f, 0, "sort");
-	end();
-}
-
-/* Unreadable, or another object: that may change while the function's data does not. */
-TEST(a_function_whose_data_leads_elsewhere_by_another_object_is_asked_again)
-{
-	struct unwind_frame f = frame_at(ENTRY, false, false);
-	uint64_t sample_ns = os_now_ns(), data, shared, bytecode, moved;
-
-	begin_heap();
-	shared = v8_heap_function(&heap, "f", 0, 0);
-	bytecode = put_interpreted(shared);
-	data = v8_heap_new(&heap, T_DATA, 24, 8);
-	v8_heap_set(&heap, data, 8, bytecode);
-	v8_heap_set(&heap, data, 0, V8_HEAP_BASE + 2 * V8_HEAP_BYTES + 1);
-	v8_heap_set(&heap, shared, 8, data);
-	assert_int_equal(take_step(&f, sample_ns), UNWIND_FOREIGN);
-	v8_heap_set(&heap, data, 0, heap.maps[T_DATA]);
-	moved = v8_heap_new(&heap, T_BYTECODE, 64, 8);
-	put_word(BP - 32, moved);
-	f = frame_at(ENTRY, false, false);
-	assert_int_equal(take_step(&f, sample_ns), UNWIND_FOREIGN);
-	v8_heap_set(&heap, data, 8, moved);
-	f = frame_at(ENTRY, false, false);
-	assert_int_equal(take_step(&f, sample_ns), UNWIND_ON);
-	is_named(&f, 0, "f");
-	end();
-}
-
 TEST(builtins_without_such_a_frame_are_left_to_others)
 {
 	struct unwind_frame f = frame_at(ENTRY, true, false);
@@ -493,10 +438,6 @@ int main(void)
 		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
 		cmocka_unit_test(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment),
-		cmocka_unit_test(
-			a_function_of_other_bytecode_costs_one_look_until_its_data_changes),
-		cmocka_unit_test(
-			a_function_whose_data_leads_elsewhere_by_another_object_is_asked_again),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(
 			code_in_the_place_of_other_code_has_its_name_by_the_closure_of_its_frame),
