@@ -131,14 +131,11 @@ static void keep(struct past *q, const struct event *event, bool wanted)
 
 void past_keep(struct engine *e, const struct event *event, bool wanted)
 {
-	struct past *history = &e->shared.pasts[PAST_HISTORY], *top = &e->shared.pasts[PAST_TOP];
+	uint32_t i;
 
-	if (!history->builder && !top->builder)
-		return;
-	if (history->builder)
-		keep(history, event, wanted);
-	if (top->builder)
-		keep(top, event, wanted);
+	for (i = 0; i < PASTS; i++)
+		if (e->shared.pasts[i].builder)
+			keep(&e->shared.pasts[i], event, wanted);
 }
 
 /* A file has one rate, so that its samples tell the load: another one begins. */
