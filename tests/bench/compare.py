@@ -9,7 +9,7 @@ median of the ratios and its 95 % interval (ranks of the binomial distribution; 
 assumed). A number moved if the interval leaves out 1; what did not move is printed with -v. Goals
 are those of the ratios to commit 386384e; a missed one changes the exit code with --strict. What
 an old commit's bench programs do not know has no row; what is measured from outside (show,
-nettrace, start, switch, interrupt, live, load) has one for every commit.
+nettrace, start, switch, interrupt, live, load, load_native) has one for every commit.
 
 The same as JSON, with the machine: build/bench/compare/results.jsonl
 """
@@ -163,11 +163,11 @@ def switch(tree, work, tools):
     return {"switch without_ns": without, "switch added_ns": max(ns - without, 1)}
 
 
-def interrupted(tools):
-    """How long a thread with 4 KB of stack stands still for a sample at 4,999 Hz, in ns."""
-    bench = [program(tools, "bench_probes_linux"), "interrupt"]
-    subprocess.check_call([*bench, "3", "4096"], stdout=subprocess.DEVNULL)
-    told = subprocess.run([*bench, "5", "4096"], capture_output=True, text=True, check=True)
+def interrupted(tools, stack_bytes=4096):
+    """How long a thread with so much stack stands still for a sample at 4,999 Hz, in ns."""
+    bench, depth = [program(tools, "bench_probes_linux"), "interrupt"], str(stack_bytes)
+    subprocess.check_call([*bench, "3", depth], stdout=subprocess.DEVNULL)
+    told = subprocess.run([*bench, "5", depth], capture_output=True, text=True, check=True)
     ns, per_s = (int(word) for word in told.stdout.split())
     if per_s < 4000:
         raise RuntimeError("only %d interrupts a second: most were no samples" % per_s)
@@ -179,6 +179,7 @@ def interrupt(tree, work, tools):
     store, numbers = os.path.join(work, "interrupt.db"), {}
     with recording(tree, store, "--freq", "4999", "--max-cpu-percent", "0"):
         numbers["interrupt median_ns"] = interrupted(tools)
+        numbers["interrupt deep_stack_ns"] = interrupted(tools, 32768)
     if shutil.which("perf"):
         perf = subprocess.Popen(["perf", "record", "-q", "-a", "-e", "cpu-clock", "-F", "4999",
                                  "-o", os.path.join(work, "interrupt.data")],
@@ -196,12 +197,13 @@ def cpu_s(pid):
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def cost_a_sample(tree, work, name, warm_s):
+def cost_a_sample(tree, work, name, warm_s, *options):
     """Of what runs already: all that a sample costs outside of the kernel's interrupt in 20 s after
     the first ones, and what the start costs."""
     store = os.path.join(work, name + ".db")
     seen = []
-    with recording(tree, store, "--freq", "99", "--max-cpu-percent", "0") as (own, ready_ms):
+    with recording(tree, store, "--freq", "99", "--max-cpu-percent", "0",
+                   *options) as (own, ready_ms):
         for seconds in (warm_s, 20):
             time.sleep(seconds)
             told = subprocess.run([recorder_of(tree), "status", "--json", "--store", store],
@@ -224,7 +226,7 @@ def live(tree, work, _):
             process.wait()
 
 
-def load(tree, work, tools):
+def load(tree, work, tools, name="load", options=()):
     """The seven programs of load.sh, which ends them when its input does."""
     here = os.path.join(work, "load")
     os.makedirs(here, exist_ok=True)
@@ -233,14 +235,23 @@ def load(tree, work, tools):
                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         time.sleep(4)                    # JITs warm up
-        return cost_a_sample(tree, work, "load", 20)
+        return cost_a_sample(tree, work, name, 20, *options)
     finally:
         of.communicate(b"\n", timeout=60)
 
 
+def load_native(tree, work, tools):
+    """The same without what 386384e did not do yet, as far as it can be left out: the memory of
+    the JVM is read all the same."""
+    told = subprocess.check_output([recorder_of(tree), "help", "collect"], text=True)
+    options = [option for option in ("--no-python", "--no-node", "--no-dotnet-names",
+                                     "--history-mb=0") if option.split("=")[0] in told]
+    return load(tree, work, tools, "load_native", options)
+
+
 STEPS = {"pipeline": pipeline, "export": export, "symbols": symbols, "unwind": unwind,
          "rules": rules, "etl": etl, "nettrace": nettrace, "live": live, "start": start,
-         "switch": switch, "load": load, "interrupt": interrupt}
+         "switch": switch, "load": load, "load_native": load_native, "interrupt": interrupt}
 
 
 def built(commit):
