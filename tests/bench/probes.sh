@@ -1,16 +1,17 @@
 #!/bin/bash
 # What rules on tracepoints and --thread-time add to a system call and to a switch between two
 # threads. Measured five times by turns, without and with a recorder; the least of each counts.
-# Prints rows, those with a goal also as JSON to the end of RESULTS, if that is set; needs root. Of
-# switches at a rate, the recorder's own CPU time counts, too, less what it takes while they rest.
+# Prints rows, also as JSON to the end of RESULTS, if that is set; needs root. Of switches at a
+# rate, the recorder's own CPU time counts, too, less what it takes while they rest.
 #
 #   tests/bench/probes.sh [SECONDS]      of each measurement (1); RECORDER names another program
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 BENCH=$TOP/build/linux/programs/bench_probes_linux
-RESULTS=${RESULTS:-/dev/null}
 SECONDS_EACH=${1:-1}
+COMMAND="tests/bench/probes.sh $SECONDS_EACH"
+. "$TOP/tests/bench/rows.sh"
 
 if [ -z "${IN_OWN_MOUNTS:-}" ] && [ ! -d /sys/kernel/tracing/events ]; then
 	unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null ||
@@ -23,6 +24,14 @@ pid=
 finish() { [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null &&
 	wait "$pid" 2>/dev/null; rm -rf "$work_dir"; }
 trap finish EXIT
+
+end_recorder()
+{
+	"$RECORDER" abort --store "$work_dir/store.db" >/dev/null 2>&1
+	timeout 20 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+}
 
 # with NAME WHAT OPTION...: measure and print one row.
 with()
@@ -38,12 +47,9 @@ with()
 		sleep 0.5
 		n=$("$BENCH" "$what" "$SECONDS_EACH")
 		[ "$n" -lt "$with" ] && with=$n
-		"$RECORDER" abort --store "$work_dir/store.db" >/dev/null 2>&1
-		wait "$pid" 2>/dev/null
-		pid=
+		end_recorder
 	done
-	printf '%-34s  without ns %5d  with ns %5d  added ns %5d\n' "$name" "$without" \
-		"$with" $((with - without))
+	row "$name" "$COMMAND" without_ns "$without" with_ns "$with" added_ns $((with - without))
 }
 
 with 'recorder, no rule' syscall
@@ -58,7 +64,7 @@ cpu_ns() { awk '{s += $1} END {print s}' /proc/"$1"/task/*/schedstat; }
 at_a_rate()
 {
 	local name=$1 work=$2 goal=$3 without=999999999 with=999999999 own=999999999 lost=0
-	local n count from idle rate=0 holds=false verdict=MISSED
+	local n count from idle rate=0
 	for _ in 1 2 3 4 5; do
 		read -r n count < <("$BENCH" switch "$SECONDS_EACH" "$work")
 		[ "$n" -lt "$without" ] && without=$n
@@ -74,22 +80,15 @@ at_a_rate()
 		rate=$(awk -v n="$count" -v s="$SECONDS_EACH" 'BEGIN {printf "%d", n / s}')
 		from=$((($(cpu_ns $pid) - from - idle) / count))
 		[ "$n" -lt "$with" ] && with=$n
+		[ "$from" -ge 0 ] || from=0
 		[ "$from" -lt "$own" ] && own=$from
 		n=$("$RECORDER" status --store "$work_dir/store.db" --json |
 			sed -n 's/.*"lost": *\([0-9]*\).*/\1/p' | head -1)
 		lost=$((lost + ${n:-0}))
-		"$RECORDER" abort --store "$work_dir/store.db" >/dev/null 2>&1
-		wait "$pid" 2>/dev/null
-		pid=
+		end_recorder
 	done
-	[ $((with - without + own)) -le "$goal" ] && [ "$lost" = 0 ] && verdict=holds holds=true
-	printf '%-34s  %d a second: kernel ns %5d  own ns %5d  lost %d  goal <= %d ns: %s\n' \
-		"$name" "$rate" $((with - without)) "$own" "$lost" "$goal" "$verdict"
-	jq -nc '$ARGS.named' --arg row "$name" --argjson a_second "$rate" \
-		--argjson kernel_ns $((with - without)) --argjson own_ns "$own" \
-		--argjson lost "$lost" --argjson ns_a_switch $((with - without + own)) \
-		--arg ns_a_switch_goal "<= $goal" --argjson ns_a_switch_holds $holds \
-		--arg command "tests/bench/probes.sh $SECONDS_EACH" >>"$RESULTS"
+	row "$name" "$COMMAND" a_second "$rate" kernel_ns $((with - without)) own_ns "$own" \
+		"lost<=0" "$lost" "ns_a_switch<=$goal" $((with - without + own))
 }
 
 # Half of what perf's own records cost; 10 % of a CPU.

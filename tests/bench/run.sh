@@ -38,10 +38,13 @@ FP_RING_KB=128          # of perf's rings per CPU: small enough to be full after
 DWARF_RING_KB=4096
 export LC_ALL=C
 
+RESULTS=$DIR/results.jsonl
+. "$TOP/tests/bench/rows.sh"
+
 command -v jq >/dev/null || { echo "bench: needs jq (make deps installs it)" >&2; exit 1; }
 mkdir -p "$DIR" && cd "$DIR" || exit 1
 rm -rf work && mkdir work || exit 1
-: >results.jsonl
+: >"$RESULTS"
 
 # File systems that on_ext4() made.
 drop_disks()
@@ -67,44 +70,6 @@ finish()
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
-
-# row NAME COMMAND KEY VALUE...: print a row. Values are numbers; anything else becomes "?" and
-# null. KEY may end with a goal, as in load_ms<=300: the row then says whether it is met
-# (bench_rows.h does the same).
-row()
-{
-	local name=$1 command=$2 text object='{}' key goal value holds
-	shift 2
-	text=$(printf '%-22s' "$name")
-	while [ $# -gt 1 ]; do
-		key=${1%%[<>]=*} goal=${1#"${1%%[<>]=*}"} value=$2
-		[[ $value =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || value=null
-		text+="  ${key//_/ } ${value/null/?}"
-		object=$(jq -c --arg k "$key" --argjson v "$value" '. + {($k): $v}' <<<"$object")
-		if [ "$goal" ] && [ "$value" != null ]; then
-			holds=$(awk "BEGIN { print ($value $goal ? \"true\" : \"false\") }")
-			text+=" (${goal/=/= }: $([ "$holds" = true ] && echo holds || echo MISSED))"
-			object=$(jq -c --arg k "$key" --arg goal "${goal/=/= }" \
-				--argjson holds "$holds" \
-				'. + {($k + "_goal"): $goal, ($k + "_holds"): $holds}' <<<"$object")
-		fi
-		shift 2
-	done
-	echo "$text"
-	jq -c --arg row "$name" --arg command "$command" '{row: $row} + . + {command: $command}' \
-		<<<"$object" >>results.jsonl
-}
-
-# calc EXPRESSION [NAME=VALUE...]: a number with up to 4 digits, or ? when a value is missing.
-calc()
-{
-	local expression=$1
-	shift
-	[[ " $* " == *'=? '* || " $* " == *'= '* ]] && { echo '?'; return; }
-	awk "BEGIN { $(printf '%s; ' "$@") v = $expression
-		printf((v >= 100 || v == int(v)) ? \"%.0f\" : \"%.4g\", v) }" 2>/dev/null ||
-		echo '?'
-}
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
@@ -140,7 +105,7 @@ jq -nc --arg kernel "$(uname -srm)" --argjson cpus "$cpus" --arg date "$(date -u
 	--arg model "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
 	--argjson load "$(load)" '{row: "machine", kernel: $kernel, cpus: $cpus, cpu_model: $model,
 	date: $date, commit: $commit, load_average_1m: $load,
-	command: "uname -srm; nproc; date -u"}' >>results.jsonl
+	command: "uname -srm; nproc; date -u"}' >>"$RESULTS"
 
 # ---- 1. the pipeline -----------------------------------------------------------------------------
 
@@ -153,7 +118,7 @@ case $? in
 124) echo "skip: the rest of the pipeline's rows: it took more than 180 s" ;;
 *)   echo "bench: bench_pipeline failed" >&2; exit 1 ;;
 esac
-jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
+jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 
 # ---- exports: the whole command ------------------------------------------------------------------
 
@@ -183,7 +148,7 @@ if [ -e work/bench.db ]; then
 	(cd "$TOP" && timeout 180 "${exports[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 		echo "skip: the rest of the exports' rows:" \
 			"bench_export_linux failed or took more than 180 s"
-	jq -c --arg command "${exports[*]}" '. + {command: $command}' work/rows >>results.jsonl
+	jq -c --arg command "${exports[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 	html_load
 	rm -f work/bench.db* work/report.html
 else
@@ -229,7 +194,7 @@ history=(build/linux/programs/bench_history_linux --json --dir build/bench/work/
 	--days "${BENCH_DAYS:-1}" build/linux/recorder)
 (cd "$TOP" && timeout 900 "${history[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	echo "skip: the rows of the history: bench_history failed or took more than 900 s"
-jq -c --arg command "${history[*]}" '. + {command: $command}' work/rows >>results.jsonl
+jq -c --arg command "${history[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 rm -rf work/history
 
 # What the disk is given, side by side: each on an ext4 of its own, synced every 2 s with a journal
@@ -258,7 +223,7 @@ else
 		echo "skip: what the disk is given: a file system or bench_history failed"
 	drop_disks
 	cat work/{history,appended,overwritten}.rows |
-		jq -c '. + {command: "bench_history_linux --pace 2"}' >>results.jsonl
+		jq -c '. + {command: "bench_history_linux --pace 2"}' >>"$RESULTS"
 fi
 
 # ---- months: memory under churn ------------------------------------------------------------------
@@ -268,7 +233,7 @@ echo "Months: everything churns; $MONTHS samples (1e8 are 5.8 days)"
 months=(build/linux/programs/bench_months --json --dir build/bench/work --samples "$MONTHS")
 (cd "$TOP" && timeout 1500 "${months[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	{ echo "bench: bench_months failed" >&2; exit 1; }
-jq -c --arg command "${months[*]}" '. + {command: $command}' work/rows >>results.jsonl
+jq -c --arg command "${months[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -277,7 +242,7 @@ echo "Rules: 20 of all kinds on a made stream; a week of limits that move"
 rules=(build/linux/programs/bench_triggers --json)
 (cd "$TOP" && timeout 30 "${rules[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	echo "skip: the rows of rules: bench_triggers failed or took more than 30 s"
-jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>results.jsonl
+jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 
 # ---- unwinding -----------------------------------------------------------------------------------
 
@@ -289,7 +254,7 @@ unwind()
 		{ echo "skip: unwinding: $1: $(tail -n 1 work/err)"; return; }
 	cat work/err
 	local command="bench_unwind_linux --json $*"
-	jq -c --arg command "${command:0:200}" '. + {command: $command}' work/rows >>results.jsonl
+	jq -c --arg command "${command:0:200}" '. + {command: $command}' work/rows >>"$RESULTS"
 }
 
 echo
@@ -326,7 +291,7 @@ echo "Symbols: $binary"
 symbols=(build/linux/programs/bench_symbols --json "$binary" build/bench/work)
 (cd "$TOP" && timeout 30 "${symbols[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	echo "skip: the rest of the rows of symbols: no binary, or it took more than 30 s"
-jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>results.jsonl
+jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>"$RESULTS"
 
 SECONDS=0                               # what comes now has 175 s of its own: see left()
 
@@ -340,7 +305,7 @@ etl()
 	out=$(cd "$TOP" && timeout "$(left 60)" $command) || { echo "skip: $1: it failed"; return; }
 	jq -c --arg row "$1" --arg command "$command" \
 		'. + {row: $row, command: $command}' <<<"$out" \
-		>>results.jsonl
+		>>"$RESULTS"
 	jq -r --arg row "$1" '"\($row): payload \(.payload_mb) mb, \(.records) records; "
 		+ "\(.payload_mb_per_s) mb per s, \(.records_per_s) records per s, "
 		+ "rss kb \(.rss_kb)"' <<<"$out"
@@ -556,7 +521,7 @@ ratio()
 		{row: $row, to_perf_fp_ratio: $f, to_perf_dwarf_ratio: $d} +
 		goal("to_perf_fp_ratio"; $f; $fp_least) +
 		goal("to_perf_dwarf_ratio"; $d; $dwarf_least) +
-		{command: "tests/bench/run.sh"}' >>results.jsonl
+		{command: "tests/bench/run.sh"}' >>"$RESULTS"
 }
 
 if [ "$peer" ]; then
@@ -573,7 +538,7 @@ if [ "$peer" ]; then
 	printf '%s\n' "${headline[@]}"
 fi
 
-export RECORDER RESULTS=$DIR/results.jsonl
+export RECORDER RESULTS
 "$TOP/tests/bench/probes.sh"
 "$TOP/tests/bench/runtimes.sh" 10 2
 "$TOP/tests/bench/scale.sh"

@@ -10,11 +10,11 @@
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
-RESULTS=${RESULTS:-/dev/null}
 SECONDS_EACH=${1:-20}
 TURNS=${2:-3}
 JVMS=${JVMS:-10}
 NETS=${NETS:-5}
+. "$TOP/tests/bench/rows.sh"
 
 tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
 command -v javac >/dev/null || { echo "skip runtimes: no javac"; exit 0; }
@@ -100,14 +100,7 @@ for ((turn = 0; turn < TURNS; turn++)); do
 	one --stop-on-gc-over-msec 100000
 	[ "$took" -lt "$with" ] && with=$took
 done
-row="$JVMS JVMs, $NETS .NET programs"
-added=$(awk "BEGIN { print ($with - $without) / 1000 }")
-holds=$(awk "BEGIN { print ($added <= 0.3 ? \"true\" : \"false\") }")
-verdict=MISSED
-[ "$holds" = true ] && verdict=holds
-printf '%-34s  without %% of a core %6.3f  with %6.3f  added %6.3f (<= 0.3: %s)  events: %s\n' \
-	"$row" "$(awk "BEGIN { print $without / 1000 }")" "$(awk "BEGIN { print $with / 1000 }")" \
-	"$added" "$verdict" "${events:-none}"
-jq -nc --arg row "$row" --arg command "tests/bench/runtimes.sh $SECONDS_EACH $TURNS" \
-	--argjson added_pct "$added" --arg added_pct_goal '<= 0.3' \
-	--argjson added_pct_holds "$holds" '$ARGS.named' >>"$RESULTS"
+row "$JVMS JVMs, $NETS .NET programs" "tests/bench/runtimes.sh $SECONDS_EACH $TURNS" \
+	without_pct "$(calc "n / 1000" n="$without")" with_pct "$(calc "n / 1000" n="$with")" \
+	"added_pct<=0.3" "$(calc "(a - b) / 1000" a="$with" b="$without")"
+echo "events: ${events:-none}"
