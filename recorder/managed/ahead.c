@@ -9,6 +9,11 @@
 
 void managed_ahead_add(struct managed_ahead *a, uint64_t address, size_t n)
 {
+	uint32_t i;
+
+	for (i = 0; a->keeps && i < a->npieces; i++)
+		if (a->pieces[i].address == address && a->pieces[i].n == n)
+			return;
 	if (ARRAY_ROOM(a->pieces, a->room, a->npieces + 1))
 		return;
 	a->pieces[a->npieces++] = (struct managed_piece){.address = address, .n = n};
@@ -66,6 +71,13 @@ static size_t read_picture(void *ctx, uint64_t address, void *to, size_t n)
 	return got;
 }
 
+static void read_pieces_of_target(void *ctx, struct managed_piece *pieces, size_t n)
+{
+	const struct managed_memory *target = ((struct managed_ahead *)ctx)->target;
+
+	target->read_pieces(target->ctx, pieces, n);
+}
+
 void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *target)
 {
 	uint8_t *at;
@@ -74,7 +86,9 @@ void managed_ahead_fetch(struct managed_ahead *a, const struct managed_memory *t
 	a->target = target;
 	a->memory = (struct managed_memory){.read = a->keeps ? read_picture : read_copy,
 					    .ctx = a};
-	a->bytes = target->read_pieces ? malloc(a->nbytes + 1) : NULL;
+	if (a->keeps && target->read_pieces)
+		a->memory.read_pieces = read_pieces_of_target;
+	a->bytes = target->read_pieces && a->npieces ? malloc(a->nbytes + 1) : NULL;
 	if (!a->bytes) {
 		a->npieces = 0;
 		return;

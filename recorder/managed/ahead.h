@@ -13,7 +13,9 @@
  * there is no memory for the copies. Each place is served once.
  *
  * With `.keeps = true` it is one picture of the target instead: any part of a place is served, in
- * any order and as often as it is read, and so is again what was not added and read since.
+ * any order and as often as it is read, and so is again what was not added and read since. Such a
+ * picture can be the target of another one, which reads ahead what the places of the first lead to:
+ * its pieces come from the target itself, and what it has not comes from the first.
  *
  * Threads: one at a time.
  */

@@ -61,6 +61,7 @@ static struct hotspot_task *new_task(struct hotspot_cache *c)
 	if (t) {
 		t->unloads_at = c->unloads_at;
 		t->loads_at = c->loads_at;
+		t->heap = c->heap;
 	}
 	return t;
 }
@@ -148,6 +149,7 @@ static void note_unloads(struct hotspot_cache *c, const struct hotspot_task *t)
 	c->counted = true;
 	c->unloads_at = t->unloads_at;
 	c->loads_at = t->loads_at;
+	c->heap = t->heap;
 	if (c->unloads[0].known_ns && c->unloads[0].n == t->unloads)
 		return;
 	memmove(c->unloads + 1, c->unloads, sizeof(c->unloads) - sizeof(c->unloads[0]));

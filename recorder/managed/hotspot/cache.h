@@ -59,7 +59,7 @@ struct hotspot_cache {
 	 */
 	uint64_t sample_ns;                  /* of the sample that is walked */
 	bool counted;                        /* it was asked for: */
-	uint64_t unloads_at, loads_at;       /* where the JVM counts; 0 = not known */
+	uint64_t unloads_at, loads_at, heap; /* where the JVM counts; 0 = not known */
 	struct { uint64_t known_ns, n; } unloads[HOTSPOT_UNLOADS];   /* newest first; 0 = none */
 	uint64_t changes, changed_ns;        /* of classes; when that was noticed, 0 = never read */
 

@@ -303,10 +303,11 @@ bool hotspot_exception_read(const struct hotspot_layout *l, const struct managed
 	return true;
 }
 
-uint64_t hotspot_collections(const struct hotspot_layout *l, const struct managed_memory *memory)
+uint64_t hotspot_collections(const struct hotspot_layout *l, const struct managed_memory *memory,
+			     uint64_t *heap)
 {
-	uint64_t heap, n;
+	uint64_t n;
 
-	return hotspot_read_static(l, memory, F_HEAP_OF_OBJECTS, &heap) && is_address(heap) &&
-	       hotspot_read(l, memory, F_COLLECTIONS, heap, &n) ? (uint32_t)n : 0;
+	return hotspot_read_static(l, memory, F_HEAP_OF_OBJECTS, heap) && is_address(*heap) &&
+	       hotspot_read(l, memory, F_COLLECTIONS, *heap, &n) ? (uint32_t)n : 0;
 }

@@ -140,10 +140,14 @@ static void read_counts(struct hotspot_task *t, const struct managed_memory *tar
 	if (t->loads_at)
 		managed_ahead_add(&ahead, t->loads_at, sizeof(t->unloads));
 	ahead_static(t, &ahead, F_HEAP_OF_OBJECTS);
+	/* It is where it was: else this piece serves nothing. */
+	if (t->heap && hotspot_has(t->layout, F_COLLECTIONS))
+		managed_ahead_add(&ahead, t->heap + t->layout->fields[F_COLLECTIONS].at,
+				  t->layout->fields[F_COLLECTIONS].bytes);
 	managed_ahead_fetch(&ahead, target);
 	t->unloads = read_unloads(t, &ahead.memory);
 	if (t->exception || t->counts)
-		t->collections = hotspot_collections(t->layout, &ahead.memory);
+		t->collections = hotspot_collections(t->layout, &ahead.memory, &t->heap);
 	managed_ahead_free(&ahead);
 }
 

@@ -58,6 +58,7 @@ struct hotspot_task {
 	uint64_t collections;                /* so far; read last, and so is: */
 	uint64_t unloads_at, unloads;        /* unloads_at 0: it is looked for, and so is: */
 	uint64_t loads_at;
+	uint64_t heap;                       /* that of objects, as read before; 0 = not yet */
 };
 
 /* A task that does nothing yet; layout: takes a reference, NULL allowed. NULL = no memory. */

@@ -122,15 +122,31 @@ static void add_same(struct managed_ahead *a, const struct v8_layout *l, const s
 	add_object(a, same->mark.script_word, V8_SCRIPT_ID, 8);
 }
 
+/* The type of an object whose first word is in the picture `of`. */
+static void add_type(struct managed_ahead *a, const struct managed_ahead *of, uint64_t object)
+{
+	uint64_t map;
+
+	if (object && v8_word(&of->memory, object, 0, &map))
+		add_object(a, map, V8_MAP_TYPE, 2);
+}
+
 static void read_same(struct v8_task *t, const struct managed_memory *target)
 {
-	struct managed_ahead ahead = {.keeps = true};
-	const struct managed_memory *m = &ahead.memory;
+	struct managed_ahead objects = {.keeps = true}, types = {.keeps = true};
+	const struct managed_memory *m = &types.memory;
 	unsigned i;
 
 	for (i = 0; i < t->nsame; i++)
-		add_same(&ahead, &t->layout, &t->same[i]);
-	managed_ahead_fetch(&ahead, target);
+		add_same(&objects, &t->layout, &t->same[i]);
+	managed_ahead_fetch(&objects, target);
+	for (i = 0; i < t->nsame; i++) {
+		const struct v8_same *same = &t->same[i];
+
+		add_type(&types, &objects, same->is_code ? same->code_mark.code : same->function);
+		add_type(&types, &objects, same->mark.shared);
+	}
+	managed_ahead_fetch(&types, &objects.memory);
 	for (i = 0; i < t->nsame; i++) {
 		struct v8_same *same = &t->same[i];
 
@@ -141,7 +157,35 @@ static void read_same(struct v8_task *t, const struct managed_memory *target)
 				      : is_same_function(&t->layout, m, same);
 	}
 	t->found = t->same[0].found;
-	managed_ahead_free(&ahead);
+	managed_ahead_free(&types);
+	managed_ahead_free(&objects);
+}
+
+/* The SharedFunctionInfo of a frame's function, if it has the frame's bytecode: three calls. */
+static uint64_t read_shared_of(const struct v8_task *t, const struct managed_memory *target)
+{
+	struct managed_ahead function = {.keeps = true}, shared = {.keeps = true},
+			     types = {.keeps = true};
+	const struct v8_layout *l = &t->layout;
+	uint64_t at = 0, word, result;
+
+	add_object(&function, t->function, 0, l->row.function_shared + 8u);
+	managed_ahead_fetch(&function, target);
+	add_type(&shared, &function, t->function);
+	if (v8_word(&function.memory, t->function, l->row.function_shared, &at))
+		add_object(&shared, at, 0, V8_SHARED_BYTES);
+	managed_ahead_fetch(&shared, &function.memory);
+	add_type(&types, &shared, at);
+	if (v8_word(&shared.memory, at, l->row.shared_script, &word))
+		add_object(&types, word, V8_SCRIPT_ID, 8);
+	if (v8_word(&shared.memory, at, l->row.shared_data[0], &word))
+		add_object(&types, word, 0, 8);
+	managed_ahead_fetch(&types, &shared.memory);
+	result = v8_shared_of(l, &types.memory, t->function, t->bytecode);
+	managed_ahead_free(&types);
+	managed_ahead_free(&shared);
+	managed_ahead_free(&function);
+	return result;
 }
 
 static void run_task(struct managed_task *task, const struct managed_memory *m)
@@ -151,7 +195,7 @@ static void run_task(struct managed_task *task, const struct managed_memory *m)
 
 	switch (t->kind) {
 	case TASK_FUNCTION:
-		shared = v8_shared_of(&t->layout, m, t->function, t->bytecode);
+		shared = read_shared_of(t, m);
 		t->found = shared && v8_function_read(&t->layout, m, shared, &t->of);
 		if (t->found && v8_word(m, t->bytecode, t->layout.row.bytecode_positions, &shared))
 			t->positions = v8_positions_read(m, shared, &t->npositions);

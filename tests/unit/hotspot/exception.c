@@ -225,12 +225,14 @@ TEST(flags_of_a_field_are_where_the_jvm_says)
 TEST(collections_are_counted)
 {
 	struct jvm j;
+	uint64_t heap;
 
 	begin(&j);
-	assert_int_equal(hotspot_collections(&j.l, &j.m), 0);
+	assert_int_equal(hotspot_collections(&j.l, &j.m, &heap), 0);
 	put(&j, STATICS + 16, OBJECT, 8);
 	put(&j, OBJECT + 24, 41, 4);
-	assert_int_equal(hotspot_collections(&j.l, &j.m), 41);
+	assert_int_equal(hotspot_collections(&j.l, &j.m, &heap), 41);
+	assert_int_equal(heap, OBJECT);
 }
 
 /* A circle of classes, and a stream of fields that says too much. */

@@ -144,6 +144,49 @@ static void a_picture_serves_any_part_as_often_as_it_is_read(void **state)
 	managed_ahead_free(&a);
 }
 
+static void a_picture_of_a_picture_takes_its_places_from_the_target_in_one_go(void **state)
+{
+	struct target t = {.end = 100};
+	const struct managed_memory m = {
+		.read = read_target, .read_pieces = read_pieces, .ctx = &t};
+	struct managed_ahead first = {.keeps = true}, second = {.keeps = true};
+	uint8_t byte;
+
+	(void)state;
+	managed_ahead_add(&first, 10, 8);
+	managed_ahead_fetch(&first, &m);
+	managed_ahead_add(&second, 40, 8);
+	managed_ahead_add(&second, 40, 8);           /* counts once */
+	managed_ahead_fetch(&second, &first.memory);
+	assert_int_equal(second.npieces, 1);
+	assert_int_equal(t.ngoes, 2);
+	assert_int_equal(read_byte(&second, 12), 12);
+	assert_int_equal(read_byte(&second, 47), 47);
+	assert_int_equal(t.nreads, 0);
+	assert_int_equal(read_byte(&second, 60), 60);
+	assert_int_equal(t.nreads, 1);
+	assert_int_equal(first.memory.read(first.memory.ctx, 60, &byte, 1), 1);
+	assert_int_equal(t.nreads, 1);
+	managed_ahead_free(&second);
+	managed_ahead_free(&first);
+}
+
+static void without_such_a_way_a_picture_of_a_picture_reads_one_by_one(void **state)
+{
+	struct target t = {.end = 100};
+	const struct managed_memory m = {.read = read_target, .ctx = &t};
+	struct managed_ahead first = {.keeps = true}, second = {.keeps = true};
+
+	(void)state;
+	managed_ahead_add(&first, 10, 8);
+	managed_ahead_fetch(&first, &m);
+	managed_ahead_fetch(&second, &first.memory);         /* nothing to read ahead */
+	assert_int_equal(read_byte(&second, 12), 12);
+	assert_int_equal(t.nreads, 1);
+	managed_ahead_free(&second);
+	managed_ahead_free(&first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +195,10 @@ int main(void)
 		cmocka_unit_test(a_short_read_stays_short),
 		cmocka_unit_test(without_such_a_way_each_read_is_one),
 		cmocka_unit_test(a_picture_serves_any_part_as_often_as_it_is_read),
+		cmocka_unit_test(
+			a_picture_of_a_picture_takes_its_places_from_the_target_in_one_go),
+		cmocka_unit_test(
+			without_such_a_way_a_picture_of_a_picture_reads_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
