@@ -3,12 +3,15 @@
 
 #include "base/os.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #define CPUS_MAX 1024u
+#define UNWATCHED_NS (10 * NS_PER_MS)    /* between two looks where the kernel cannot wake us */
 
 /* Of a CPU. Records of equal times are read from the last ring to the first; side-band first. */
 enum { SAMPLER, SIDEBAND, UNMAPS, FAULTS, PROBES, CPU_RINGS = PROBES + PROBE_RINGS };
@@ -100,7 +103,45 @@ static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 	return rc;
 }
 
-/* poll() refuses more entries than the descriptor limit, even negative ones. */
+/* ring: NULL = the wake event */
+static bool watch(struct perf_cpus *c, int fd, struct perf_ring *ring)
+{
+	struct epoll_event asked = {.events = EPOLLIN, .data.ptr = ring};
+
+	c->nwatched++;
+	return epoll_ctl(c->watch, EPOLL_CTL_ADD, fd, &asked) == 0;
+}
+
+static void close_watch(struct perf_cpus *c)
+{
+	if (c->watch >= 0)
+		close(c->watch);
+	c->watch = -1;
+}
+
+/* Not poll(2): that looks at each ring of each CPU, before it sleeps and after. */
+static void watch_open_rings(struct perf_cpus *c)
+{
+	bool ok;
+	unsigned i;
+
+	close_watch(c);
+	c->nwatched = 0;
+	c->watch = epoll_create1(EPOLL_CLOEXEC);
+	ok = watch(c, os_wake_fd(c->wake), NULL);
+	for (i = 0; i < c->nopen; i++) {
+		struct perf_ring *r = c->open[i];
+
+		/* perf hands a wake-up to one only, and that is the peeker. */
+		if (r->heap || r->unpolled ||
+		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
+			continue;
+		ok &= watch(c, r->fd, r);
+	}
+	if (!ok)
+		close_watch(c);
+}
+
 static void list_open_rings(struct perf_cpus *c)
 {
 	unsigned i, j;
@@ -112,17 +153,7 @@ static void list_open_rings(struct perf_cpus *c)
 				c->open[c->nopen++] = &c->all[i].rings[j];
 	if (c->heap.map)
 		c->open[c->nopen++] = &c->heap;
-	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
-	c->npolled = 1;
-	for (i = 0; i < c->nopen; i++) {
-		const struct perf_ring *r = c->open[i];
-
-		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (r->heap || r->unpolled ||
-		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
-			continue;
-		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
-	}
+	watch_open_rings(c);
 }
 
 /* Side-band rings, or else all others. */
@@ -229,13 +260,18 @@ static void open_new_probes(struct perf_cpus *c)
 
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	bool ready;
+	int n, i;
 
 	if (c->probes && probes_follow(c->probes))
 		open_new_probes(c);
-	ready = os_poll(c->polled, c->npolled, timeout_ns) != 0;
-	if (!c->polled[0].revents)
-		return ready;
+	n = epoll_wait(c->watch, c->ready, (int)c->nwatched,
+		       (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS));
+	if (n < 0 && errno != EINTR)
+		os_sleep_ns(timeout_ns < UNWATCHED_NS ? timeout_ns : UNWATCHED_NS);
+	for (i = 0; i < n && c->ready[i].data.ptr; i++)
+		;
+	if (i >= n)
+		return n > 0;
 	os_wake_clear(c->wake);
 	return false;
 }
@@ -442,7 +478,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	int rc = 0;
 
 	*c = (struct perf_cpus){.ask = *ask, .fault_period = faults, .unmap_id = unmaps,
-				.wake = os_wake_new()};
+				.watch = -1, .wake = os_wake_new()};
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
 	if (perf_program_new(probes->capture->root_pid && !ask->pid, &c->program, &why))
@@ -456,9 +492,9 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	read_cpus("online", online);
 	c->all = calloc(c->n, sizeof(*c->all));
 	c->open = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->open));
-	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
+	c->ready = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->ready));
 	c->turns = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->turns));
-	if (!rc && (!c->all || !c->open || !c->polled || !c->turns))
+	if (!rc && (!c->all || !c->open || !c->ready || !c->turns))
 		rc = err_memory(err, "for perf rings");
 	for (i = 0; c->all && i < c->n; i++)
 		c->all[i].next_sampler.fd = -1;
@@ -485,12 +521,14 @@ void perf_cpus_close(struct perf_cpus *c)
 		close_cpu(c, i);
 	if (c->heap.map)
 		perf_ring_close(&c->heap);
+	if (c->wake)
+		close_watch(c);
 	probes_free(c->probes);
 	perf_program_free(c->program);
 	os_wake_free(c->wake);
 	free(c->all);
 	free(c->open);
 	free(c->turns);
-	free(c->polled);
+	free(c->ready);
 	*c = (struct perf_cpus){0};
 }

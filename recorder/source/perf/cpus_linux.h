@@ -31,8 +31,9 @@ struct perf_cpus {
 		struct perf_ring *ring;
 	} *turns;                            /* a heap of those that have a record; room for all */
 	unsigned nturns;
-	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
-	unsigned npolled;
+	int watch;            /* epoll(7): the wake event, rings without a peeker; -1 = none */
+	unsigned nwatched;
+	struct epoll_event *ready;           /* what it has found; room for all */
 	struct os_wake *wake;
 	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };
