@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define CPUS_MAX 1024u
+#define LIST_BYTES 4096u                 /* sysfs shows no more of CPUs */
 #define UNWATCHED_NS (10 * NS_PER_MS)    /* between two looks where the kernel cannot wake us */
 
 /* Of a CPU. Records of equal times are read from the last ring to the first; side-band first. */
@@ -26,19 +27,25 @@ struct perf_cpu {
 
 /* ---- which CPUs ------------------------------------------------------------------------------ */
 
-/* Parse /sys/devices/system/cpu/NAME ("0-3,5") into flags. returns  the highest number + 1 */
-static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
+/*
+ * Parse /sys/devices/system/cpu/NAME ("0-3,5") into flags. returns  the highest number + 1
+ *
+ * file   stays open; opened where it is NULL
+ */
+static unsigned read_cpus(const char *name, struct os_file **file, bool online[CPUS_MAX])
 {
-	struct buf text = {0};
 	unsigned count = 0, first, last;
 	const char *at;
-	char path[64], *end;
+	char path[64], text[LIST_BYTES] = "", *end;
+	size_t n = 0;
 
 	memset(online, 0, CPUS_MAX * sizeof(*online));
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", name);
-	if (os_load(path, 4096, &text, NULL) != 0)
-		buf_printf(&text, "0-%u", os_cpu_count() - 1);
-	for (at = buf_text(&text); *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
+	if (!*file)
+		os_open(path, OS_READ, file, NULL);
+	if (!*file || os_pread(*file, text, sizeof(text) - 1, 0, &n, NULL) || !n)
+		snprintf(text, sizeof(text), "0-%u", os_cpu_count() - 1);
+	for (at = text; *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
 		first = last = (unsigned)strtoul(at, &end, 10);
 		if (*end == '-')
 			last = (unsigned)strtoul(end + 1, &end, 10);
@@ -47,7 +54,6 @@ static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
 			count = first + 1 > count ? first + 1 : count;
 		}
 	}
-	buf_free(&text);
 	return count;
 }
 
@@ -197,7 +203,7 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 	struct err err;
 	unsigned i;
 
-	read_cpus("online", online);
+	read_cpus("online", &c->online, online);
 	for (i = 0; i < c->n; i++) {
 		struct perf_cpu *cpu = &c->all[i];
 
@@ -472,6 +478,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 		   struct err *err)
 {
 	struct probes_config asked = *probes;
+	struct os_file *possible = NULL;
 	bool online[CPUS_MAX];
 	struct err why;
 	unsigned i;
@@ -488,8 +495,9 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	if (c->program)
 		c->ask.stack_ring_bytes =
 			perf_short_ring_bytes(ask->freq_hz, ask->stack_kb, ask->ncpus);
-	asked.ncpus = c->n = read_cpus("possible", online);
-	read_cpus("online", online);
+	asked.ncpus = c->n = read_cpus("possible", &possible, online);
+	os_close(possible);
+	read_cpus("online", &c->online, online);
 	c->all = calloc(c->n, sizeof(*c->all));
 	c->open = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->open));
 	c->ready = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->ready));
@@ -526,6 +534,7 @@ void perf_cpus_close(struct perf_cpus *c)
 	probes_free(c->probes);
 	perf_program_free(c->program);
 	os_wake_free(c->wake);
+	os_close(c->online);
 	free(c->all);
 	free(c->open);
 	free(c->turns);

@@ -23,6 +23,7 @@ struct perf_cpus {
 	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
+	struct os_file *online;              /* the list of CPUs that are; NULL = not opened */
 	struct perf_ring **open;             /* the rings that are open; side-band before sampler */
 	unsigned nopen;
 	struct perf_turn {
