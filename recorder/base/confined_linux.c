@@ -319,12 +319,17 @@ uint64_t confined_spent_ns(const struct confined *c)
 	return cpu_ns > c->asked_cpu_ns ? cpu_ns - c->asked_cpu_ns : 0;
 }
 
-void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes)
+void confined_add_usage(struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	pid_t pid = atomic_load(&c->pid);
-	uint64_t own_rss_bytes;
+	uint64_t used_ns = confined_cpu_ns(c), own_rss_bytes;
 
-	*cpu_ns += confined_cpu_ns(c);
-	if (pid && look_at(pid, &own_rss_bytes))
-		*rss_bytes += own_rss_bytes;
+	*cpu_ns += used_ns;
+	if (!pid)
+		return;
+	if (atomic_load(&c->rss_cpu_ns) != used_ns && look_at(pid, &own_rss_bytes)) {
+		atomic_store(&c->rss_bytes, own_rss_bytes);
+		atomic_store(&c->rss_cpu_ns, used_ns);
+	}
+	*rss_bytes += atomic_load(&c->rss_bytes);
 }

@@ -23,6 +23,7 @@ struct confined {
 	int fd;                              /* -1 = there is no process */
 	_Atomic pid_t pid;                   /* 0 likewise */
 	_Atomic uint64_t ended_cpu_ns;       /* of those that have ended */
+	_Atomic uint64_t rss_bytes, rss_cpu_ns;      /* its memory when they had used so much CPU */
 };
 
 /* ---- its owner: word, reads, from and the limits are set, fd is -1 --------------------------- */
@@ -53,8 +54,11 @@ void confined_hurry(const struct confined *c);
 uint64_t confined_cpu_ns(const struct confined *c);
 /* The same since it was asked. */
 uint64_t confined_spent_ns(const struct confined *c);
-/* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
-void confined_add_usage(const struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes);
+/*
+ * Any thread: add the CPU time of its processes so far, and the memory of the present one, which is
+ * not read again while that has done nothing.
+ */
+void confined_add_usage(struct confined *c, uint64_t *cpu_ns, uint64_t *rss_bytes);
 
 /* ---- the process itself: its owner is descriptor 0 ------------------------------------------- */
 

@@ -164,6 +164,7 @@ static void close_parts(struct engine *e)
 	segment_builder_free(e->merge.builder);
 	past_close(e);
 	queue_free(e->merge.own);
+	os_close(e->merge.schedstat);
 	ring_free(e->ring);
 	free(e->merge.evicted.items);
 	processes_free(e->processes);

@@ -221,6 +221,7 @@ struct merge {
 	uint64_t next_housekeeping_ns, looked_ns;    /* these of the real clock */
 	struct source_pace pace;
 	uint64_t looked_cpu_ns, looked_wait_ns;  /* of this thread, at looked_ns */
+	struct os_file *schedstat;           /* this thread's; NULL = not opened */
 	struct clock_reading clock;          /* of the last look */
 
 	/* counts, and how much of them was put among the events already */

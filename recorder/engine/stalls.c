@@ -59,17 +59,17 @@ static void look_at_names(struct engine *e, uint64_t now_ns)
  * For how long this thread had work and no CPU: the 2nd of the numbers there, in ns (Linux,
  * Documentation/scheduler/sched-stats.rst); 0 on Windows.
  */
-static uint64_t cpu_wait_ns(void)
+static uint64_t cpu_wait_ns(struct merge *m)
 {
-	struct buf text = {0};
-	const char *blank;
-	uint64_t ns = 0;
+	char text[100] = "";
+	const char *blank = NULL;
+	size_t n = 0;
 
-	if (os_load("/proc/thread-self/schedstat", 100, &text, NULL) == 0 &&
-	    (blank = strchr(buf_text(&text), ' ')) != NULL)
-		ns = strtoull(blank, NULL, 10);
-	buf_free(&text);
-	return ns;
+	if (!m->schedstat)
+		os_open("/proc/thread-self/schedstat", OS_READ, &m->schedstat, NULL);
+	if (m->schedstat && !os_pread(m->schedstat, text, sizeof(text) - 1, 0, &n, NULL))
+		blank = strchr(text, ' ');
+	return blank ? strtoull(blank, NULL, 10) : 0;
 }
 
 /* The machine's or the recorder's own fault, not that of a source. */
@@ -88,7 +88,7 @@ void stalls_look(struct engine *e)
 {
 	uint64_t now_ns = os_now_ns(), before_ns = e->merge.looked_ns;
 	uint64_t cpu_ns = os_thread_cpu_ns() - e->merge.looked_cpu_ns;
-	uint64_t wait_ns = cpu_wait_ns() - e->merge.looked_wait_ns;
+	uint64_t wait_ns = cpu_wait_ns(&e->merge) - e->merge.looked_wait_ns;
 	uint32_t i;
 
 	if (!e->policy->by_clock)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAMES_AT_ONCE 1024u                  /* some 40 sections have 350 bytes of names */
+
 enum { SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
 
 int elf_sections_read(const struct bytes *in, const struct elf_head *head,
@@ -61,8 +63,8 @@ const struct elf_section *elf_section_of_type(const struct elf_section *sections
 	return NULL;
 }
 
-/* Compared in the file, because only a few bytes of the name table matter. */
-static bool is_named(const struct bytes *in, const struct elf_section *names,
+/* all: the table of names; NULL = a long one, of which only a few bytes matter */
+static bool is_named(const struct bytes *in, const struct elf_section *names, const char *all,
 		     const struct elf_section *section, const char *name)
 {
 	char there[ELF_SECTION_NAME_MAX + 1];
@@ -73,8 +75,25 @@ static bool is_named(const struct bytes *in, const struct elf_section *names,
 	if (section->type == SHT_NOBITS || names->size < n || at > names->size - n ||
 	    names->offset + at < at)
 		return false;
+	if (all)
+		return !memcmp(all + at, name, n);
 	return !bytes_read(in, names->offset + at, there, n, "a section's name", NULL) &&
 	       !memcmp(there, name, n);
+}
+
+/* returns  the number of sections = none has this name */
+static uint32_t find_named(const struct bytes *in, const struct elf_section *sections, uint32_t n,
+			   const struct elf_section *names, const char *name)
+{
+	char all[NAMES_AT_ONCE];
+	const bool at_once = names->size <= sizeof(all) &&
+			     !bytes_read(in, names->offset, all, (size_t)names->size,
+					 "the names of its sections", NULL);
+	uint32_t i = 0;
+
+	while (i < n && !is_named(in, names, at_once ? all : NULL, &sections[i], name))
+		i++;
+	return i;
 }
 
 int elf_section_find(const struct bytes *in, const struct elf_head *head, const char *name,
@@ -95,8 +114,7 @@ int elf_section_find(const struct bytes *in, const struct elf_head *head, const 
 		return rc;
 	names = le16(number);
 	if (names < head->nsections)
-		while (i < head->nsections && !is_named(in, &sections[names], &sections[i], name))
-			i++;
+		i = find_named(in, sections, head->nsections, &sections[names], name);
 	if (names >= head->nsections)
 		rc = err_set(err, ERR_NOT_FOUND, "its sections have no names");
 	else if (i == head->nsections)

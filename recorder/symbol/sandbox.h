@@ -70,7 +70,7 @@ bool sandbox_waits(const struct sandbox *s, uint64_t *progress);
 /* Any thread: os_thread_hurry() for its process. */
 void sandbox_hurry(const struct sandbox *s);
 /* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
-void sandbox_add_usage(const struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes);
+void sandbox_add_usage(struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes);
 
 /*
  * What the process does, and what is checked of its answer; portable.

@@ -478,7 +478,7 @@ void sandbox_hurry(const struct sandbox *s)
 		confined_hurry(&s->process);
 }
 
-void sandbox_add_usage(const struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes)
+void sandbox_add_usage(struct sandbox *s, uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	if (s)
 		confined_add_usage(&s->process, cpu_ns, rss_bytes);

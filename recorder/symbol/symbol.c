@@ -323,10 +323,14 @@ static void read_facts(struct process *process)
 	const uint64_t read_ns = os_now_ns();
 	struct symbol_process now;
 	bool has_home;
+	int rc = 0;
 
-	if (comm && !atomic_load(&process->cmdline) &&
-	    os_process_arguments(process->pid, &line, NULL))
+	if (comm && !atomic_load(&process->cmdline))
+		rc = os_process_arguments(process->pid, &line, NULL);
+	if (rc)
 		buf_free(&line);
+	if (rc == ERR_NOT_FOUND)             /* it has ended */
+		return;
 	has_home = read_home(process, &home);
 	if ((line.len || has_home) && symbol_process_now(process->pid, &now)) {
 		if (line.len && !strcmp(comm, now.comm))

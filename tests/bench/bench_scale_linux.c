@@ -10,7 +10,7 @@
  * memory and of the size that it would give them. This program is their kernel. It writes samples
  * of the pool at the rate, each with its time and CPU, and a thread that starts and ends on each
  * CPU every second; then it wakes the source by a record of the kernel, in a ring that all CPUs
- * share for poll(). CPU time is of all threads, without the writing, in slices of a second: median
+ * share for epoll. CPU time is of all threads, without the writing, in slices of a second: median
  * and their spread. Latency: from a sample's time until a rule sees it. Memory: all that is
  * resident, and what the kernel's program copies into, without the pool. Python frames are left
  * out: their peekers look at threads that run.
@@ -28,10 +28,10 @@
 #include "tests/support/perf_bytes.h"
 
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -189,7 +189,7 @@ static int tap_open(const struct source_config *cfg, const struct needs *needs,
 
 /* ---- cpus: rings in plain memory ------------------------------------------------------------- */
 
-/* poll() asks a ring of the kernel for each, which feed() writes to. */
+/* A ring of the kernel stands for each in epoll, which feed() writes to. */
 static int make_ring(struct perf_ring *ring, unsigned cpu, bool sideband, size_t data_bytes, int fd)
 {
 	*ring = (struct perf_ring){.cpu = cpu, .sideband = sideband, .fd = dup(fd)};
@@ -208,6 +208,7 @@ static int many_open(const struct source_config *cfg, const struct needs *needs,
 		     struct source **out, struct err *err)
 {
 	int rc = tap_open(cfg, needs, out, err);
+	struct epoll_event ready;
 	struct perf_cpus *c;
 	struct perf_ask ask;
 	unsigned i, n = 2 * b.ncpus;
@@ -222,8 +223,8 @@ static int many_open(const struct source_config *cfg, const struct needs *needs,
 	b.rings = calloc(n, sizeof(*b.rings));
 	c->open = realloc(c->open, n * sizeof(*c->open));
 	c->turns = realloc(c->turns, n * sizeof(*c->turns));
-	c->polled = realloc(c->polled, (n + 1) * sizeof(*c->polled));
-	if (!b.rings || !c->open || !c->turns || !c->polled)
+	c->ready = realloc(c->ready, (n + 1) * sizeof(*c->ready));
+	if (!b.rings || !c->open || !c->turns || !c->ready)
 		return err_memory(err, "for this program");
 	for (i = 0; i < n; i++) {
 		bool sideband = i % 2 == 0;
@@ -232,10 +233,11 @@ static int many_open(const struct source_config *cfg, const struct needs *needs,
 			      PERF_SIDEBAND : PERF_SAMPLES), b.kicks[i / 2 % 2].fd))
 			return err_os(err, "cannot make the rings of %u CPUs", b.ncpus);
 		c->open[i] = &b.rings[i];
-		c->polled[1 + i] = (struct pollfd){.fd = b.rings[i].fd, .events = POLLIN};
+		ready = (struct epoll_event){.events = EPOLLIN, .data.ptr = &b.rings[i]};
+		epoll_ctl(c->watch, EPOLL_CTL_ADD, b.rings[i].fd, &ready);
 	}
 	c->nopen = n;
-	c->npolled = n + 1;
+	c->nwatched = n + 1;
 	c->n = 0;                            /* none of them comes, goes, or is enabled */
 	return 0;
 }

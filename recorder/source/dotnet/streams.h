@@ -28,7 +28,7 @@ uint64_t dotnet_streams_kind_bytes(const struct dotnet_streams *s);
 /* The CPU time of its processes since the last call. */
 uint64_t dotnet_streams_spent_ns(struct dotnet_streams *s);
 /* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
-void dotnet_streams_add_usage(const struct dotnet_streams *s, uint64_t *cpu_ns,
+void dotnet_streams_add_usage(struct dotnet_streams *s, uint64_t *cpu_ns,
 			      uint64_t *rss_bytes);
 
 /* A stream of a program of this user; it has a share of the memory (nettrace_use_shares()). */

@@ -150,7 +150,7 @@ uint64_t dotnet_streams_spent_ns(struct dotnet_streams *s)
 	return s->spent_ns > before_ns ? s->spent_ns - before_ns : 0;
 }
 
-void dotnet_streams_add_usage(const struct dotnet_streams *s, uint64_t *cpu_ns,
+void dotnet_streams_add_usage(struct dotnet_streams *s, uint64_t *cpu_ns,
 			      uint64_t *rss_bytes)
 {
 	confined_add_usage(&s->processes[FOR_ALL].confined, cpu_ns, rss_bytes);

@@ -1,23 +1,24 @@
 #include "source/host/busy.h"
 
-#include "base/buf.h"
 #include "base/os.h"
 #include "source/host/proc_parse.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CPUS_MAX 1024u
-#define STAT_MAX_BYTES ((size_t)1 << 20)
+#define STAT_ROW_BYTES 224u                  /* the most that a CPU's takes; others stand below */
 
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ };     /* columns of a cpu row */
 
 struct busy {
 	uint64_t tick_ns;
 	bool started;
-	struct buf text;
+	int fd;                              /* of /proc/stat, which stays open; -1 = not yet */
 	double before[CPUS_MAX];             /* busy ticks until the last call */
+	char text[(1 + CPUS_MAX) * STAT_ROW_BYTES];  /* only what is read takes memory */
 };
 
 struct busy *busy_open(void)
@@ -30,13 +31,14 @@ struct busy *busy_open(void)
 		return NULL;
 	}
 	b->tick_ns = NS_PER_SEC / (uint64_t)per_second;
+	b->fd = -1;
 	return b;
 }
 
 void busy_close(struct busy *b)
 {
-	if (b)
-		buf_free(&b->text);
+	if (b && b->fd >= 0)
+		close(b->fd);
 	free(b);
 }
 
@@ -57,11 +59,14 @@ void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t bu
 {
 	struct proc_row row;
 	struct text rest;
+	ssize_t n;
 
-	buf_reset(&b->text);
-	if (os_load("/proc/stat", STAT_MAX_BYTES, &b->text, NULL) != 0)
+	if (b->fd < 0)
+		b->fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	n = pread(b->fd, b->text, sizeof(b->text), 0);
+	if (n <= 0)
 		return;
-	for (rest = text_of(buf_text(&b->text), b->text.len); proc_row_next(&rest, &row);) {
+	for (rest = text_of(b->text, (size_t)n); proc_row_next(&rest, &row);) {
 		double ticks =
 			row.v[USER] + row.v[NICE] + row.v[SYSTEM] + row.v[IRQ] + row.v[SOFTIRQ];
 		unsigned cpu;

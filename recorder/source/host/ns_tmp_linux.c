@@ -19,9 +19,10 @@
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
 #define CALM_SCANS 5u                       /* one look in so many, while nothing starts */
-#define REST_PER_CPU_TIME 5000u             /* rests this many times its CPU time; see the header */
+#define REST_PER_CPU_TIME 10000u            /* rests this many times its CPU time; see the header */
 #define SEEN_MAX 65536u                      /* processes beyond this are examined at every scan */
 #define SCANS_SKIPPED_MAX 16u                /* the most scans between two looks at a process */
+#define SPREAD_FROM 4u                       /* not all that are skipped as often are due at once */
 #define GROUPS_MAX 512u
 #define MEMBERS_MAX 16384u                   /* in other namespaces */
 #define TOLD_MAX 1024u
@@ -37,10 +38,11 @@ struct member {
 };
 
 /*
- * A process in our namespaces. It may still leave them (unshare(2)), so it is examined again 1, 2,
- * 4... scans later.
+ * A process and its namespaces, ours or others. It may still leave them (unshare(2)), so it is
+ * examined again 1, 2, 4... scans later.
  */
 struct seen {
+	uint64_t mounts, pids;
 	/* inode of its directory, which differs if another process gets the same pid */
 	uint64_t ino;
 	uint32_t pid;
@@ -142,38 +144,41 @@ static void add_seen(struct seen_list *l, const struct seen *one)
 		l->all[l->n++] = *one;
 }
 
-static bool is_here(const struct work *w, const char *pid, uint64_t *mounts, uint64_t *pids)
+/* False for one that has ended, and for what we may not know of. */
+static bool is_elsewhere(const struct work *w, const struct seen *one)
 {
-	*mounts = namespace_of(pid, "mnt");
-	*pids = *mounts ? namespace_of(pid, "pid") : 0;
-	return !*pids || (*mounts == w->own_mounts && *pids == w->own_pids);
+	return one->pids && (one->mounts != w->own_mounts || one->pids != w->own_pids);
 }
 
-/* *at: the position in the list of the last scan. */
+static void examine(struct seen *one, const char *pid)
+{
+	one->mounts = namespace_of(pid, "mnt");
+	one->pids = one->mounts ? namespace_of(pid, "pid") : 0;
+	one->due_in = one->skip;
+	if (one->skip == SCANS_SKIPPED_MAX)
+		return;
+	one->skip = (uint8_t)(one->skip * 2);
+	if (one->due_in >= SPREAD_FROM)
+		one->due_in = (uint8_t)(1 + one->pid % one->skip);
+}
+
+/* *at: the position in the list of the last scan. What the first one finds has run for long. */
 static void look_at_process(struct work *w, const struct dirent *entry, uint32_t *at)
 {
 	struct seen one = {.ino = entry->d_ino,
 			   .pid = (uint32_t)strtoul(entry->d_name, NULL, 10),
-			   .skip = 1,
+			   .skip = w->seen.n ? 1 : SPREAD_FROM,
 			   .due_in = 1};
-	uint64_t mounts, pids;
 
 	while (*at < w->seen.n && w->seen.all[*at].pid < one.pid)
 		++*at;
 	if (*at < w->seen.n && w->seen.all[*at].pid == one.pid && w->seen.all[*at].ino == one.ino)
 		one = w->seen.all[*at];
-	if (--one.due_in) {
-		add_seen(&w->now, &one);
-	} else if (is_here(w, entry->d_name, &mounts, &pids)) {
-		/* Spread the processes, so that not all are due in the same scan. */
-		one.due_in = one.skip == SCANS_SKIPPED_MAX / 2
-				     ? (uint8_t)(1 + one.pid % SCANS_SKIPPED_MAX)
-				     : one.skip;
-		one.skip = one.skip < SCANS_SKIPPED_MAX ? (uint8_t)(one.skip * 2) : one.skip;
-		add_seen(&w->now, &one);
-	} else {
-		add_member(w, one.pid, mounts, pids);
-	}
+	if (--one.due_in == 0)
+		examine(&one, entry->d_name);
+	add_seen(&w->now, &one);
+	if (is_elsewhere(w, &one))
+		add_member(w, one.pid, one.mounts, one.pids);
 }
 
 static void find_members(struct work *w)
@@ -466,27 +471,32 @@ static uint64_t last_started(void)
 	return number;
 }
 
-/* While no process starts, and none of what runs is elsewhere, a scan finds nothing new. */
+/*
+ * While nothing starts, a scan finds nothing new: a JVM and a .NET runtime start threads after they
+ * have made their files.
+ */
 static bool is_due(struct work *w)
 {
 	uint64_t last = last_started();
 
 	w->calm = last == w->last_started ? w->calm + 1 : 0;
 	w->last_started = last;
-	return !last || w->ngroups || w->calm < 2 || w->calm % CALM_SCANS == 0;
+	return !last || w->calm < 2 || w->calm % CALM_SCANS == 0;
 }
 
 /* returns  how long to rest */
 static uint64_t scan(struct work *w)
 {
 	uint64_t began_ns = os_thread_cpu_ns(), rest_ns;
+	const bool first = !w->seen.n;
 	uint32_t i;
 
 	find_members(w);
 	forget(w, os_now_ns());
 	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
 		look_at_tmp(w, i);
-	/* The first scans examine every process; later ones are cheaper. */
+	if (first)                           /* it examines every process */
+		return SCAN_NS;
 	w->mean_ns = (w->mean_ns * 3 + (os_thread_cpu_ns() - began_ns)) / 4;
 	rest_ns = w->mean_ns * REST_PER_CPU_TIME;
 	if (rest_ns < SCAN_NS)

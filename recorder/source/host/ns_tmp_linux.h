@@ -4,9 +4,9 @@
  * file's name is the pid in the process's own namespace (NSpid). A container's TMPDIR and files in
  * another root directory (chroot) are not known.
  *
- * A thread of its own looks once a second, or less often, so that it takes at most 1/5,000 of a
- * CPU; at every fifth time only while nothing starts and nothing runs elsewhere. A process that
- * leaves our namespaces after it has run for long is noticed some 16 looks later. A file system
+ * A thread of its own looks once a second, or less often, so that it takes at most 1/10,000 of a
+ * CPU; at every fifth time only while nothing starts. A process that leaves its namespaces after it
+ * has run for long is noticed some 16 looks later. A file system
  * that hangs holds up only that thread: after NS_TMP_STUCK_NS it is left behind and another one
  * takes over, which avoids that namespace until a minute after the file system answers again
  * (ns_hung_linux.h). While NS_HUNG_MAX threads are held up, there is no search.

@@ -35,7 +35,7 @@ int jvm_reader_take(struct jvm_reader *r, const struct mapped *map, uint64_t wai
 /* Nobody wants the answer any more: end the process. */
 void jvm_reader_cancel(struct jvm_reader *r);
 /* Any thread: add the CPU time of its processes so far, and the memory of the present one. */
-void jvm_reader_add_usage(const struct jvm_reader *r, uint64_t *cpu_ns, uint64_t *rss_bytes);
+void jvm_reader_add_usage(struct jvm_reader *r, uint64_t *cpu_ns, uint64_t *rss_bytes);
 
 /* The process itself: answers on descriptor 0 until that is closed. Returns its exit code. */
 int jvm_reader_serve(void);

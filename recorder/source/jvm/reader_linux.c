@@ -124,7 +124,7 @@ void jvm_reader_cancel(struct jvm_reader *r)
 	confined_end(&r->process);
 }
 
-void jvm_reader_add_usage(const struct jvm_reader *r, uint64_t *cpu_ns, uint64_t *rss_bytes)
+void jvm_reader_add_usage(struct jvm_reader *r, uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	confined_add_usage(&r->process, cpu_ns, rss_bytes);
 }

@@ -3,12 +3,16 @@
 
 #include "base/os.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #define CPUS_MAX 1024u
+#define LIST_BYTES 4096u                 /* sysfs shows no more of CPUs */
+#define UNWATCHED_NS (10 * NS_PER_MS)    /* between two looks where the kernel cannot wake us */
 
 /* Of a CPU. Records of equal times are read from the last ring to the first; side-band first. */
 enum { SAMPLER, SIDEBAND, UNMAPS, FAULTS, PROBES, CPU_RINGS = PROBES + PROBE_RINGS };
@@ -23,19 +27,25 @@ struct perf_cpu {
 
 /* ---- which CPUs ------------------------------------------------------------------------------ */
 
-/* Parse /sys/devices/system/cpu/NAME ("0-3,5") into flags. returns  the highest number + 1 */
-static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
+/*
+ * Parse /sys/devices/system/cpu/NAME ("0-3,5") into flags. returns  the highest number + 1
+ *
+ * file   stays open; opened where it is NULL
+ */
+static unsigned read_cpus(const char *name, struct os_file **file, bool online[CPUS_MAX])
 {
-	struct buf text = {0};
 	unsigned count = 0, first, last;
 	const char *at;
-	char path[64], *end;
+	char path[64], text[LIST_BYTES] = "", *end;
+	size_t n = 0;
 
 	memset(online, 0, CPUS_MAX * sizeof(*online));
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", name);
-	if (os_load(path, 4096, &text, NULL) != 0)
-		buf_printf(&text, "0-%u", os_cpu_count() - 1);
-	for (at = buf_text(&text); *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
+	if (!*file)
+		os_open(path, OS_READ, file, NULL);
+	if (!*file || os_pread(*file, text, sizeof(text) - 1, 0, &n, NULL) || !n)
+		snprintf(text, sizeof(text), "0-%u", os_cpu_count() - 1);
+	for (at = text; *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
 		first = last = (unsigned)strtoul(at, &end, 10);
 		if (*end == '-')
 			last = (unsigned)strtoul(end + 1, &end, 10);
@@ -44,7 +54,6 @@ static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
 			count = first + 1 > count ? first + 1 : count;
 		}
 	}
-	buf_free(&text);
 	return count;
 }
 
@@ -100,7 +109,45 @@ static int open_cpu(struct perf_cpus *c, unsigned number, struct err *err)
 	return rc;
 }
 
-/* poll() refuses more entries than the descriptor limit, even negative ones. */
+/* ring: NULL = the wake event */
+static bool watch(struct perf_cpus *c, int fd, struct perf_ring *ring)
+{
+	struct epoll_event asked = {.events = EPOLLIN, .data.ptr = ring};
+
+	c->nwatched++;
+	return epoll_ctl(c->watch, EPOLL_CTL_ADD, fd, &asked) == 0;
+}
+
+static void close_watch(struct perf_cpus *c)
+{
+	if (c->watch >= 0)
+		close(c->watch);
+	c->watch = -1;
+}
+
+/* Not poll(2): that looks at each ring of each CPU, before it sleeps and after. */
+static void watch_open_rings(struct perf_cpus *c)
+{
+	bool ok;
+	unsigned i;
+
+	close_watch(c);
+	c->nwatched = 0;
+	c->watch = epoll_create1(EPOLL_CLOEXEC);
+	ok = watch(c, os_wake_fd(c->wake), NULL);
+	for (i = 0; i < c->nopen; i++) {
+		struct perf_ring *r = c->open[i];
+
+		/* perf hands a wake-up to one only, and that is the peeker. */
+		if (r->heap || r->unpolled ||
+		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
+			continue;
+		ok &= watch(c, r->fd, r);
+	}
+	if (!ok)
+		close_watch(c);
+}
+
 static void list_open_rings(struct perf_cpus *c)
 {
 	unsigned i, j;
@@ -112,17 +159,7 @@ static void list_open_rings(struct perf_cpus *c)
 				c->open[c->nopen++] = &c->all[i].rings[j];
 	if (c->heap.map)
 		c->open[c->nopen++] = &c->heap;
-	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
-	c->npolled = 1;
-	for (i = 0; i < c->nopen; i++) {
-		const struct perf_ring *r = c->open[i];
-
-		/* perf's poll() hands a wake-up to one only, and that is the peeker. */
-		if (r->heap || r->unpolled ||
-		    (c->ask.peeked && !r->sideband && !r->probes && !r->faults && !r->unmaps))
-			continue;
-		c->polled[c->npolled++] = (struct pollfd){.fd = c->open[i]->fd, .events = POLLIN};
-	}
+	watch_open_rings(c);
 }
 
 /* Side-band rings, or else all others. */
@@ -166,7 +203,7 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 	struct err err;
 	unsigned i;
 
-	read_cpus("online", online);
+	read_cpus("online", &c->online, online);
 	for (i = 0; i < c->n; i++) {
 		struct perf_cpu *cpu = &c->all[i];
 
@@ -229,13 +266,18 @@ static void open_new_probes(struct perf_cpus *c)
 
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	bool ready;
+	int n, i;
 
 	if (c->probes && probes_follow(c->probes))
 		open_new_probes(c);
-	ready = os_poll(c->polled, c->npolled, timeout_ns) != 0;
-	if (!c->polled[0].revents)
-		return ready;
+	n = epoll_wait(c->watch, c->ready, (int)c->nwatched,
+		       (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS));
+	if (n < 0 && errno != EINTR)
+		os_sleep_ns(timeout_ns < UNWATCHED_NS ? timeout_ns : UNWATCHED_NS);
+	for (i = 0; i < n && c->ready[i].data.ptr; i++)
+		;
+	if (i >= n)
+		return n > 0;
 	os_wake_clear(c->wake);
 	return false;
 }
@@ -436,13 +478,14 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 		   struct err *err)
 {
 	struct probes_config asked = *probes;
+	struct os_file *possible = NULL;
 	bool online[CPUS_MAX];
 	struct err why;
 	unsigned i;
 	int rc = 0;
 
 	*c = (struct perf_cpus){.ask = *ask, .fault_period = faults, .unmap_id = unmaps,
-				.wake = os_wake_new()};
+				.watch = -1, .wake = os_wake_new()};
 	if (!c->wake)
 		rc = err_os(err, "cannot open the perf source");
 	if (perf_program_new(probes->capture->root_pid && !ask->pid, &c->program, &why))
@@ -452,13 +495,14 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
 	if (c->program)
 		c->ask.stack_ring_bytes =
 			perf_short_ring_bytes(ask->freq_hz, ask->stack_kb, ask->ncpus);
-	asked.ncpus = c->n = read_cpus("possible", online);
-	read_cpus("online", online);
+	asked.ncpus = c->n = read_cpus("possible", &possible, online);
+	os_close(possible);
+	read_cpus("online", &c->online, online);
 	c->all = calloc(c->n, sizeof(*c->all));
 	c->open = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->open));
-	c->polled = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->polled));
+	c->ready = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->ready));
 	c->turns = calloc(1 + (size_t)c->n * CPU_RINGS, sizeof(*c->turns));
-	if (!rc && (!c->all || !c->open || !c->polled || !c->turns))
+	if (!rc && (!c->all || !c->open || !c->ready || !c->turns))
 		rc = err_memory(err, "for perf rings");
 	for (i = 0; c->all && i < c->n; i++)
 		c->all[i].next_sampler.fd = -1;
@@ -485,12 +529,15 @@ void perf_cpus_close(struct perf_cpus *c)
 		close_cpu(c, i);
 	if (c->heap.map)
 		perf_ring_close(&c->heap);
+	if (c->wake)
+		close_watch(c);
 	probes_free(c->probes);
 	perf_program_free(c->program);
 	os_wake_free(c->wake);
+	os_close(c->online);
 	free(c->all);
 	free(c->open);
 	free(c->turns);
-	free(c->polled);
+	free(c->ready);
 	*c = (struct perf_cpus){0};
 }

@@ -23,6 +23,7 @@ struct perf_cpus {
 	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
+	struct os_file *online;              /* the list of CPUs that are; NULL = not opened */
 	struct perf_ring **open;             /* the rings that are open; side-band before sampler */
 	unsigned nopen;
 	struct perf_turn {
@@ -31,8 +32,9 @@ struct perf_cpus {
 		struct perf_ring *ring;
 	} *turns;                            /* a heap of those that have a record; room for all */
 	unsigned nturns;
-	struct pollfd *polled;               /* the wake event, then open rings without a peeker */
-	unsigned npolled;
+	int watch;            /* epoll(7): the wake event, rings without a peeker; -1 = none */
+	unsigned nwatched;
+	struct epoll_event *ready;           /* what it has found; room for all */
 	struct os_wake *wake;
 	struct perf_ring heap;               /* of programs; nobody wakes for it */
 };

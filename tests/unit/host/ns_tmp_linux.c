@@ -51,6 +51,17 @@ static void fill_tmp(void)
 		_exit(2);
 }
 
+/* As a program that begins anew as the same process. */
+static void write_again(int number)
+{
+	char path[60];
+
+	(void)number;
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_a/%d", (int)getpid());
+	unlink(path);
+	write_file(path);
+}
+
 /* Who looks into it waits until this process has ended. */
 static void hang_tmp(void)
 {
@@ -76,6 +87,7 @@ static pid_t child(void (*prepare)(void))
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 			_exit(2);
 		prepare();
+		signal(SIGUSR1, write_again);
 		if (write(ready[1], "x", 1) != 1)
 			_exit(2);
 		for (;;)
@@ -98,10 +110,10 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Whatever is found within 20 s, as often as the source's thread asks. */
+/* Whatever is found within 60 s, as often as the source's thread asks. */
 static bool take(struct ns_tmp *t, struct ns_tmp_file *file)
 {
-	uint64_t end_ns = os_now_ns() + 20 * NS_PER_SEC;
+	uint64_t end_ns = os_now_ns() + 60 * NS_PER_SEC;
 
 	while (os_now_ns() < end_ns) {
 		if (ns_tmp_take(t, os_now_ns(), file))
@@ -141,6 +153,32 @@ TEST(the_file_of_a_process_is_found_where_it_has_it)
 	assert_int_equal(read(file.fd, text, 4), 4);
 	assert_string_equal(text, "data");
 	close(file.fd);
+	ns_tmp_close(t);
+	end(pid);
+}
+
+static void take_of(struct ns_tmp *t, pid_t pid)
+{
+	struct ns_tmp_file file;
+
+	do
+		assert_true(take(t, &file));
+	while (close(file.fd) == 0 && file.pid != (uint32_t)pid);
+}
+
+TEST(a_later_file_of_a_process_that_is_known_is_found)
+{
+	pid_t pid = child(fill_tmp);
+	struct ns_tmp *t = NULL;
+
+	if (pid == 0) {
+		print_message("this user may not make a mount namespace\n");
+		skip();
+	}
+	assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, NULL, &t, NULL), 0);
+	take_of(t, pid);
+	kill(pid, SIGUSR1);
+	take_of(t, pid);
 	ns_tmp_close(t);
 	end(pid);
 }
@@ -234,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_file_of_a_process_is_found_where_it_has_it),
+		cmocka_unit_test(a_later_file_of_a_process_that_is_known_is_found),
 		cmocka_unit_test(one_that_hangs_does_not_hide_the_others),
 		cmocka_unit_test(nobody_looks_while_four_hang_and_again_when_one_answers),
 	};

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define RINGS 1024u                          /* of 512 CPUs: samples, and side-band */
@@ -184,12 +185,46 @@ TEST(a_cpu_that_goes_is_read_to_its_end_and_one_that_comes_is_recorded)
 	close(fd);
 }
 
+/* A COMM record, which wakes at once. */
+static bool wakes(struct perf_cpus *cpus)
+{
+	prctl(PR_SET_NAME, "test_cpus");
+	return perf_cpus_wait(cpus, 10 * NS_PER_SEC);
+}
+
+TEST(records_wake_once_and_a_wake_up_ends_a_wait)
+{
+	const struct capture capture = {.freq_hz = 99, .stack_kb = 16};
+	const struct probes_config probes = {.capture = &capture};
+	struct perf_ask ask = perf_cpus_ask(&capture, os_cpu_count());
+	struct perf_cpus cpus;
+	struct err err;
+	unsigned i;
+
+	if (perf_cpus_open(&cpus, &ask, &probes, 0, 0, &err))
+		skip();
+	for (i = 0; i < 2; i++) {
+		perf_cpus_enable(&cpus, true, true);
+		assert_true(wakes(&cpus));
+		assert_true(wakes(&cpus));
+		stop(&cpus);
+		while (perf_cpus_wait(&cpus, 0))     /* others' records came meanwhile */
+			;
+		assert_false(perf_cpus_wait(&cpus, NS_PER_MS));
+		assert_non_null((perf_cpus_refresh(&cpus), perf_cpus_oldest(&cpus)));
+	}
+	perf_cpus_wake(&cpus);
+	assert_false(perf_cpus_wait(&cpus, 3600 * NS_PER_SEC));
+	perf_cpus_close(&cpus);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_512_cpus_come_by_time_with_side_band_first),
 		cmocka_unit_test(
 			a_cpu_that_goes_is_read_to_its_end_and_one_that_comes_is_recorded),
+		cmocka_unit_test(records_wake_once_and_a_wake_up_ends_a_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
