@@ -100,7 +100,8 @@ static void put_event(void *ctx, const struct event *e)
 	}
 	/* Only this thread counts: no locked addition for each event. */
 	atomic_store_explicit(&s->delivered,
-			      atomic_load_explicit(&s->delivered, memory_order_relaxed) + 1,
+			      atomic_load_explicit(&s->delivered, memory_order_relaxed) + 1 +
+				      (e->sample_id != 0),
 			      memory_order_relaxed);
 	if (e->time_ns - s->marked_ns >= NS_PER_MS) {
 		s->marked_ns = e->time_ns;

@@ -526,6 +526,28 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
+/* Put an event whose frames now have its sample's leaf, if there was room for that. */
+static void put_with_sample(const struct known_stack *stack, struct event *e, dotnet_put *put,
+			    void *ctx)
+{
+	const uint64_t id = e->stack_id;
+
+	if (e->nstack_frames == stack->nframes) {
+		put(ctx, e);
+		put_sample(e, STREAM_EVENT, 1, put, ctx);
+		return;
+	}
+	e->stack_frames++;
+	e->nstack_frames--;
+	e->stack_id = stack->id;
+	e->sample_id = id;
+	put(ctx, e);
+	e->stack_frames--;
+	e->nstack_frames++;
+	e->stack_id = id;
+	e->sample_id = 0;
+}
+
 static void put_samples(struct dotnet_program *p, struct known_stack *stack,
 			struct gc_objects *objects, struct event *e, dotnet_put *put, void *ctx)
 {
@@ -534,7 +556,7 @@ static void put_samples(struct dotnet_program *p, struct known_stack *stack,
 	type = type ? type : event_field(e, "TypeName");
 	put_leaf(p, stack, e->name ? e->name : "?",
 		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
-	put_sample(e, STREAM_EVENT, 1, put, ctx);
+	put_with_sample(stack, e, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
 		return;
 	bytes = event_field(e, "AllocationAmount64");
@@ -556,9 +578,10 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 		p && raw->stack ? put_frames(p, raw, pointer_bytes, e) : NULL;
 
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
-	put(ctx, e);
 	if (e->nstack_frames && objects)
 		put_samples(p, stack, objects, e, put, ctx);
+	else
+		put(ctx, e);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
 	e->stack_id = 0;
