@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "managed/names.h"
 #include "source/dotnet/untold.h"
 
@@ -526,6 +527,23 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
+/* Of what type an exception or object is. Most events have neither field: they are passed once. */
+static const struct event_field *type_of(const struct event *e)
+{
+	const struct event_field *type = NULL;
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		const char *name = e->fields[i].name;
+
+		if ((name[0] | 0x20) == 'e' && text_same_fold(name, "ExceptionType"))
+			return &e->fields[i];
+		if (!type && (name[0] | 0x20) == 't' && text_same_fold(name, "TypeName"))
+			type = &e->fields[i];
+	}
+	return type;
+}
+
 /* Put an event whose frames now have its sample's leaf, if there was room for that. */
 static void put_with_sample(const struct known_stack *stack, struct event *e, dotnet_put *put,
 			    void *ctx)
@@ -551,9 +569,8 @@ static void put_with_sample(const struct known_stack *stack, struct event *e, do
 static void put_samples(struct dotnet_program *p, struct known_stack *stack,
 			struct gc_objects *objects, struct event *e, dotnet_put *put, void *ctx)
 {
-	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
+	const struct event_field *type = type_of(e), *bytes, *kind;
 
-	type = type ? type : event_field(e, "TypeName");
 	put_leaf(p, stack, e->name ? e->name : "?",
 		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
 	put_with_sample(stack, e, put, ctx);
