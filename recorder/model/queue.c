@@ -66,6 +66,8 @@ struct queue {
 	uint64_t next;                       /* where it is: the tail, or behind it */
 	uint64_t seen_head;
 	uint64_t taken, taken_mark_ns;       /* of the peeked record: size, watermark */
+	bool has_sample;                     /* the peeked record gave its event, and its sample is next */
+	struct event sample;
 };
 
 struct queue *queue_new(size_t bytes)
@@ -378,6 +380,8 @@ const struct event *queue_peek(struct queue *q)
 	uint64_t header;
 	char *at;
 
+	if (q->has_sample)
+		return &q->sample;
 	for (;;) {
 		if (q->seen_head == q->next && !look_at_head(q))
 			return NULL;
@@ -395,13 +399,18 @@ const struct event *queue_peek(struct queue *q)
 
 void queue_pop(struct queue *q)
 {
-	struct event *e = (struct event *)(q->bytes + (q->next & (q->size - 1)) + HEAD_BYTES);
+	const struct event *of =
+		(const struct event *)(q->bytes + (q->next & (q->size - 1)) + HEAD_BYTES), *e = of;
 
-	if (e->sample_id) {
-		event_become_sample(e);
+	if (of->sample_id && !q->has_sample) {
+		q->sample = *of;
+		event_become_sample(&q->sample);
+		q->has_sample = true;
 		return;
 	}
-	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(e + 1))
+	e = q->has_sample ? &q->sample : of;
+	q->has_sample = false;
+	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(of + 1))
 		memcpy(q->kept[e->stack_id % KEPT_STACKS], e->stack_frames,
 		       e->nstack_frames * sizeof(*e->stack_frames));
 	q->next += q->taken;
