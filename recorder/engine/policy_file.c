@@ -70,7 +70,7 @@ static bool writer_advances(struct engine *e)
 
 /*
  * Wait while what incidents hold is at its ceiling and the writer advances. Transactions cost more
- * than what is written, so the writer is woken for a row of segments; it looks by itself each second.
+ * than what is written, so the writer is woken for a row of segments; each second it looks itself.
  */
 static void file_limit_held(struct engine *e, uint64_t evicted_until_ns)
 {

@@ -210,7 +210,9 @@ static uint32_t next_segments(struct engine *e, struct pending *p,
 	os_mutex_lock(e->shared.lock);
 	while (p->written < p->window.nsegments && !p->window.segments[p->written])
 		p->written++;
-	for (at = p->written; n < most && at < p->window.nsegments && p->window.segments[at]; at++) {
+	for (at = p->written; n < most && at < p->window.nsegments; at++) {
+		if (!p->window.segments[at])
+			break;
 		out[n] = p->window.segments[at];
 		segment_ref(out[n++]);
 	}

@@ -66,7 +66,7 @@ struct queue {
 	uint64_t next;                       /* where it is: the tail, or behind it */
 	uint64_t seen_head;
 	uint64_t taken, taken_mark_ns;       /* of the peeked record: size, watermark */
-	bool has_sample;                     /* the peeked record gave its event, and its sample is next */
+	bool has_sample;                     /* of the record, whose event was popped */
 	struct event sample;
 };
 
