@@ -29,6 +29,7 @@
 #define PAST_WINDOWS 8u                  /* that late firings speak of */
 #define PAST_STEPS 4u                    /* of the sampling rate, that wait for the history */
 #define TICK_NS (100 * NS_PER_MS)
+#define ENGINE_TOGETHER 16u              /* segments of a file that are written at once */
 #define ENGINE_SIGNATURE_FRAMES 48u      /* searched for 8 named user frames */
 
 struct engine;
@@ -206,6 +207,7 @@ struct merge {
 	/* what is recorded */
 	struct segment_builder *builder;     /* the open segment */
 	struct sealer sealer;
+	uint32_t nsealed;                    /* of a file, for ENGINE_TOGETHER */
 	uint64_t period_ns;                  /* of CPU samples now */
 	struct queue *own;                   /* events about the recorder itself; see own.c */
 	struct evicted_samples evicted;

@@ -68,7 +68,10 @@ static bool writer_advances(struct engine *e)
 	       atomic_load(&e->stop) != STOP_ABORT;
 }
 
-/* Wait while what incidents hold is at its ceiling and the writer advances. */
+/*
+ * Wait while what incidents hold is at its ceiling and the writer advances. Transactions cost more
+ * than what is written, so the writer is woken for a row of segments; each second it looks itself.
+ */
 static void file_limit_held(struct engine *e, uint64_t evicted_until_ns)
 {
 	struct shared *s = &e->shared;
@@ -76,7 +79,8 @@ static void file_limit_held(struct engine *e, uint64_t evicted_until_ns)
 
 	os_mutex_lock(s->lock);
 	s->held_bytes = pending_held_bytes(e, evicted_until_ns);
-	engine_wake_writer(e);
+	if (e->merge.nsealed++ % ENGINE_TOGETHER == 0 || s->held_bytes > e->cfg->pinned_bytes)
+		engine_wake_writer(e);
 	while (s->held_bytes > e->cfg->pinned_bytes && writer_advances(e)) {
 		os_cond_wait(s->wake_merge, s->lock, WAIT_NS);
 		s->held_bytes = pending_held_bytes(e, evicted_until_ns);

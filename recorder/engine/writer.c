@@ -197,52 +197,61 @@ static int begin_incident(struct engine *e, struct pending *p, struct err *err)
 	return rc;
 }
 
-/* The next segment that is not stored yet, with a reference of its own; NULL = none now. */
-static struct segment *next_segment(struct engine *e, struct pending *p)
+/*
+ * The next segments that are not stored yet, with references of their own: as many as go into one
+ * transaction. Live it is one, so that a crash leaves what was written before it.
+ */
+static uint32_t next_segments(struct engine *e, struct pending *p,
+			      struct segment *out[ENGINE_TOGETHER])
 {
-	struct segment *s = NULL;
+	const uint32_t most = e->policy->loses_nothing ? ENGINE_TOGETHER : 1;
+	uint32_t n = 0, at;
 
 	os_mutex_lock(e->shared.lock);
 	while (p->written < p->window.nsegments && !p->window.segments[p->written])
 		p->written++;
-	if (p->written < p->window.nsegments) {
-		s = p->window.segments[p->written];
-		segment_ref(s);
+	for (at = p->written; n < most && at < p->window.nsegments; at++) {
+		if (!p->window.segments[at])
+			break;
+		out[n] = p->window.segments[at];
+		segment_ref(out[n++]);
 	}
 	os_mutex_unlock(e->shared.lock);
-	return s;
+	return n;
 }
 
-static void note_written(struct engine *e, struct pending *p)
+static void note_written(struct engine *e, struct pending *p, uint32_t n)
 {
 	os_mutex_lock(e->shared.lock);
-	if (e->policy->loses_nothing) {
+	for (; n; n--, p->written++) {
+		if (!e->policy->loses_nothing)
+			continue;
 		segment_unref(p->window.segments[p->written]);
 		p->window.segments[p->written] = NULL;
-		os_cond_signal(e->shared.wake_merge);
 	}
-	p->written++;
+	if (e->policy->loses_nothing)
+		os_cond_signal(e->shared.wake_merge);
 	os_mutex_unlock(e->shared.lock);
 }
 
 static int write_segments(struct engine *e, struct pending *p, struct err *err)
 {
-	struct segment *s;
-	uint32_t n = 0;
+	struct segment *all[ENGINE_TOGETHER];
+	uint32_t n, i, nhurried = 0;
 	int rc = 0;
 
-	while (!rc && (s = next_segment(e, p)) != NULL) {
-		count_hurried(e, &n);
-		if (atomic_load(&e->stop) == STOP_ABORT) {
-			segment_unref(s);
-			return ERR_STOPPED;
-		}
-		settle_names(e, p, &s, 1);
-		rc = store_put_segment(e->writer.store, p->head.id, s, err);
-		segment_unref(s);
-		if (rc)
-			break;
-		note_written(e, p);
+	while (!rc && (n = next_segments(e, p, all)) != 0) {
+		count_hurried(e, &nhurried);
+		if (atomic_load(&e->stop) == STOP_ABORT)
+			rc = ERR_STOPPED;
+		else
+			settle_names(e, p, all, n);
+		if (!rc)
+			rc = store_put_segments(e->writer.store, p->head.id, all, n, err);
+		for (i = 0; i < n; i++)
+			segment_unref(all[i]);
+		if (!rc)
+			note_written(e, p, n);
 	}
 	return rc;
 }

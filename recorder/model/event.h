@@ -205,12 +205,29 @@ struct event {
 	const struct frame_ref *stack_frames;  /* leaf first; from the source to the merge thread */
 	uint32_t nstack_frames;
 	uint64_t stack_id;               /* frames_stack_id(): the same has the same frames; or 0 */
+	/*
+	 * Not 0: a sample of STREAM_EVENT follows from the event, see event_become_sample(). Its
+	 * leaf stands before stack_frames, and this is the id of its stack.
+	 */
+	uint64_t sample_id;
 	const struct event_field *fields;
 	uint32_t nfields;
 	uint32_t stack;                    /* a node of the open segment; set by the merge thread */
 	uint32_t payload_bytes;              /* of the original record; for listings, not kept */
 	uint64_t hex_fields;               /* bit i: show field i in hex; for listings, not kept */
 };
+
+static inline void event_become_sample(struct event *e)
+{
+	e->kind = EVENT_SAMPLE;
+	e->stream = STREAM_EVENT;
+	e->value = 1;
+	e->nfields = 0;
+	e->stack_frames--;
+	e->nstack_frames++;
+	e->stack_id = e->stack_id ? e->sample_id : 0;
+	e->sample_id = 0;
+}
 
 /* Find a field by name (case-insensitive); NULL when there is none. */
 const struct event_field *event_field(const struct event *e, const char *name);

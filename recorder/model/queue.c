@@ -66,6 +66,8 @@ struct queue {
 	uint64_t next;                       /* where it is: the tail, or behind it */
 	uint64_t seen_head;
 	uint64_t taken, taken_mark_ns;       /* of the peeked record: size, watermark */
+	bool has_sample;                     /* of the record, whose event was popped */
+	struct event sample;
 };
 
 struct queue *queue_new(size_t bytes)
@@ -181,26 +183,27 @@ static void put_record(char *at, const struct event *from, const struct lengths 
 	struct frame_ref *frames = (struct frame_ref *)(e + 1);
 	struct event_field *fields = (struct event_field *)(frames + of->nframes);
 	const uint64_t head[2] = {size, mark_ns};
+	const size_t leaf = from->sample_id != 0;
 
 	memcpy(at, head, sizeof(head));
 	*e = *from;
 	e->nfields = fields_kept(from);
 	if (of->nframes)
-		memcpy(frames, from->stack_frames, of->nframes * sizeof(*frames));
-	e->stack_frames = of->nframes == from->nstack_frames ? frames : of->kept;
+		memcpy(frames, from->stack_frames - leaf, of->nframes * sizeof(*frames));
+	e->stack_frames = (of->kept && !of->nframes ? of->kept : frames) + leaf;
 	if (!of->kept)
 		e->stack_id = 0;
 	e->fields = fields;
 	put_fields(e, from, of, fields, (char *)(fields + e->nfields));
 }
 
-static struct frame_ref *kept_place(struct queue *q, const struct event *e)
+static struct frame_ref *kept_place(struct queue *q, uint64_t id, uint32_t nframes)
 {
-	if (!e->stack_id || !e->nstack_frames || e->nstack_frames > KEPT_FRAMES)
+	if (!id || !nframes || nframes > KEPT_FRAMES)
 		return NULL;
 	if (!q->kept)
 		q->kept = malloc(KEPT_STACKS * sizeof(*q->kept));
-	return q->kept ? q->kept[e->stack_id % KEPT_STACKS] : NULL;
+	return q->kept ? q->kept[id % KEPT_STACKS] : NULL;
 }
 
 /*
@@ -272,11 +275,13 @@ bool queue_offer(struct queue *q, const struct event *e)
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	size_t at = (size_t)(head & (q->size - 1));
 	struct lengths lengths;
-	uint64_t *kept_id = &q->kept_ids[e->stack_id % KEPT_STACKS], header;
+	const uint64_t id = e->sample_id ? e->sample_id : e->stack_id;
+	const uint32_t nframes = e->nstack_frames + (e->sample_id != 0);
+	uint64_t *kept_id = &q->kept_ids[id % KEPT_STACKS], header;
 	size_t need, skip;
 
-	lengths.kept = kept_place(q, e);
-	lengths.nframes = lengths.kept && *kept_id == e->stack_id ? 0 : e->nstack_frames;
+	lengths.kept = kept_place(q, id, nframes);
+	lengths.nframes = lengths.kept && *kept_id == id ? 0 : nframes;
 	need = record_bytes(e, &lengths);
 	assert(!atomic_load_explicit(&q->rest, memory_order_relaxed));
 	if (!q->step)
@@ -296,7 +301,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 	put_record(q->bytes + at, e, &lengths, need,
 		   atomic_load_explicit(&q->watermark_ns, memory_order_relaxed));
 	if (lengths.kept)
-		*kept_id = e->stack_id;
+		*kept_id = id;
 	head += skip + need;
 	q->written += need;
 	if (q->written > q->size / 4)
@@ -312,7 +317,8 @@ bool queue_put(struct queue *q, const struct event *e)
 	bool fits = queue_offer(q, e);
 
 	if (!fits)
-		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&q->lost, 1u + (e->sample_id != 0),
+					  memory_order_relaxed);
 	return fits;
 }
 
@@ -374,6 +380,8 @@ const struct event *queue_peek(struct queue *q)
 	uint64_t header;
 	char *at;
 
+	if (q->has_sample)
+		return &q->sample;
 	for (;;) {
 		if (q->seen_head == q->next && !look_at_head(q))
 			return NULL;
@@ -391,10 +399,18 @@ const struct event *queue_peek(struct queue *q)
 
 void queue_pop(struct queue *q)
 {
-	const struct event *e =
-		(const struct event *)(q->bytes + (q->next & (q->size - 1)) + HEAD_BYTES);
+	const struct event *of =
+		(const struct event *)(q->bytes + (q->next & (q->size - 1)) + HEAD_BYTES), *e = of;
 
-	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(e + 1))
+	if (of->sample_id && !q->has_sample) {
+		q->sample = *of;
+		event_become_sample(&q->sample);
+		q->has_sample = true;
+		return;
+	}
+	e = q->has_sample ? &q->sample : of;
+	q->has_sample = false;
+	if (e->stack_id && e->stack_frames == (const struct frame_ref *)(of + 1))
 		memcpy(q->kept[e->stack_id % KEPT_STACKS], e->stack_frames,
 		       e->nstack_frames * sizeof(*e->stack_frames));
 	q->next += q->taken;

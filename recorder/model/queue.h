@@ -25,7 +25,8 @@ void queue_wakes(struct queue *q, struct os_cond *wake);
 /*
  * Producer. Copies the event, frames, up to EVENT_MAX_FIELDS fields, and texts but names that stay.
  * Without name or text a field gets "". False when full: the event is counted as lost. A record of
- * up to half the ring always fits into an empty ring.
+ * up to half the ring always fits into an empty ring. The sample that follows from an event
+ * (event.sample_id) is put with it, and counts as a second one.
  */
 bool queue_put(struct queue *q, const struct event *e);
 /* The same for a source that waits until it fits: being full is no loss. */
@@ -46,7 +47,10 @@ void queue_resume(struct queue *q, uint64_t now_ns);
 void queue_finish(struct queue *q);
 uint64_t queue_lost(const struct queue *q);
 
-/* Consumer: the oldest event, borrowed until queue_pop(); NULL when empty. */
+/*
+ * Consumer: the oldest event, borrowed until queue_pop(); NULL when empty. Behind an event comes
+ * the sample that follows from it.
+ */
 const struct event *queue_peek(struct queue *q);
 void queue_pop(struct queue *q);
 /*

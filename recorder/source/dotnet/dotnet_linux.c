@@ -259,7 +259,7 @@ static void put_event(void *ctx, const struct event *e)
 
 	see_assumed(s, e->provider);
 	if (queue_put(s->cfg.queue, e))
-		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+		atomic_fetch_add(&s->events, 1u + (e->sample_id != 0));
 }
 
 static void deliver_one(struct dotnet_source *s, const struct dotnet_queued *queued)

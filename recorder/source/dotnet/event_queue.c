@@ -104,7 +104,6 @@ static uint32_t payload_kept(const struct nettrace_event *event)
 
 /* One allocation: what is queued, the payload, then the GUIDs, then the stack. NULL = no memory. */
 static struct dotnet_queued *copy_event(struct dotnet_queue *queue,
-					const struct dotnet_queued *head,
 					const struct nettrace_event *event)
 {
 	uint32_t n = payload_kept(event);
@@ -113,7 +112,6 @@ static struct dotnet_queued *copy_event(struct dotnet_queue *queue,
 
 	if (!h)
 		return NULL;
-	*h = *head;
 	h->event = *event;
 	if (n)
 		memcpy(bytes, event->payload, n);
@@ -158,7 +156,7 @@ static bool make_room(struct dotnet_queue *queue)
 bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 		      struct dotnet_held *held, const struct nettrace_event *event)
 {
-	struct dotnet_queued head = {.time_ns = time_ns, .owner = owner, .held = held}, *h;
+	struct dotnet_queued *h;
 	struct dotnet_place place = {.time_ns = time_ns, .order = queue->order};
 	uint64_t cost = DOTNET_QUEUED_BYTES + payload_kept(event) + event->stack_bytes;
 
@@ -167,12 +165,15 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 		return false;
 	if (queue->shares && !shares_take(queue->shares, &held->share, cost))
 		return false;
-	h = copy_event(queue, &head, event);
+	h = copy_event(queue, event);
 	if (!h) {
 		if (queue->shares)
 			shares_give_back(queue->shares, &held->share, cost);
 		return false;
 	}
+	h->time_ns = time_ns;
+	h->owner = owner;
+	h->held = held;
 	queue->order++;
 	queue->nbytes += GUIDS_BYTES + h->event.payload_bytes + h->event.stack_bytes;
 	held->n++;

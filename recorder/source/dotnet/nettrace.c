@@ -250,24 +250,30 @@ static int set_damaged(struct nettrace *t, const char *what, struct err *err)
 }
 
 static int deliver_event(struct nettrace *t, const struct header *h, const uint8_t *payload,
-		   nettrace_each *each, void *ctx, struct err *err)
+			 nettrace_each *each, void *ctx, struct err *err)
 {
-	struct nettrace_event e = {
-		.meta = nettrace_metas_find(&t->metas, h->meta), .ticks = h->ticks,
-		.tid = h->thread, .cpu = h->cpu, .activity = unless_zero(h->activity),
-		.related = unless_zero(h->related), .payload = payload,
-		.payload_bytes = h->payload_bytes,
-	};
+	struct nettrace_meta *meta = nettrace_metas_find(&t->metas, h->meta);
+	struct nettrace_event e;
+	int rc;
 
-	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes, &e.stack_hash);
 	advance_sequence(t, h->capture, h->sequence, 1);
-	if (!e.meta && t->metas.nrefused) {
+	if (meta && meta->dull)
+		return 0;
+	if (!meta && t->metas.nrefused) {
 		t->facts.lost++;
 		return 0;
 	}
-	if (!e.meta)
+	if (!meta)
 		return set_damaged(t, "by an event of an unknown kind after", err);
-	return each(ctx, &e);
+	e = (struct nettrace_event){
+		.meta = meta, .ticks = h->ticks, .tid = h->thread, .cpu = h->cpu,
+		.activity = unless_zero(h->activity), .related = unless_zero(h->related),
+		.payload = payload, .payload_bytes = h->payload_bytes,
+	};
+	e.stack = nettrace_stacks_get(&t->stacks, h->stack, &e.stack_bytes, &e.stack_hash);
+	rc = each(ctx, &e);
+	meta->dull = rc == NETTRACE_DULL;
+	return meta->dull ? 0 : rc;
 }
 
 static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata,

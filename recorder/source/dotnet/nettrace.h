@@ -65,6 +65,7 @@ struct nettrace_meta {
 	uint32_t number, event_id, version, level;
 	uint64_t keywords;
 	uint8_t opcode;
+	bool dull;                           /* each() wants no more of its events */
 	const char *provider, *name;         /* name: "" for events of the runtime itself */
 	const char *event_name;              /* "Request/Start"; without a name "EventID(7)" */
 	const struct nettrace_field *fields; /* up to the first of an unknown type */
@@ -97,7 +98,11 @@ struct nettrace_facts {
 	uint32_t pid, ncpus, pointer_bytes;
 };
 
-/* Any result but 0 ends nettrace_feed(), which returns it. */
+/*
+ * Any result but 0 ends nettrace_feed(), which returns it. After NETTRACE_DULL it goes on, and does
+ * not tell any more of events of this kind.
+ */
+#define NETTRACE_DULL 1
 typedef int nettrace_each(void *ctx, const struct nettrace_event *event);
 
 struct nettrace;

@@ -78,15 +78,17 @@ static bool by_class(struct nettrace_decode *d, const struct nettrace_event *eve
 		     uint32_t pointer_bytes, struct etw_decoded *out)
 {
 	const struct nettrace_meta *meta = event->meta;
-	struct etw_record record = {
-		.pid = ETW_ID_UNKNOWN, .tid = ETW_ID_UNKNOWN, .header = ETW_MANIFEST,
+	struct etw_guid guid;
+	struct etw_record record;
+
+	if (*meta->name || meta->event_id > UINT16_MAX || !guid_of(d, meta->provider, &guid))
+		return false;
+	record = (struct etw_record){
+		.guid = guid, .pid = ETW_ID_UNKNOWN, .tid = ETW_ID_UNKNOWN, .header = ETW_MANIFEST,
 		.pointer_bytes = (uint8_t)pointer_bytes, .id = (uint16_t)meta->event_id,
 		.version = (uint16_t)meta->version, .payload = event->payload,
 		.payload_bytes = event->payload_bytes,
 	};
-
-	if (*meta->name || meta->event_id > UINT16_MAX || !guid_of(d, meta->provider, &record.guid))
-		return false;
 	etw_decode_event(d->known, &record, out);
 	return true;
 }

@@ -23,7 +23,6 @@
 #define START_NS NS_PER_SEC                  /* t0 on the recorder's clock; not 0 */
 #define HOLD_NS (2 * NS_PER_SEC)
 #define THREADS 64u
-#define KINDS 64u
 #define YEARS_NS (100ULL * 365 * 86400 * NS_PER_SEC)
 
 struct nettrace_file {
@@ -35,7 +34,6 @@ struct nettrace_file {
 	struct dotnet_queue queue;
 	struct process *process;
 	struct thread *threads[THREADS];     /* by tid: those seen last */
-	const struct nettrace_meta *dull[KINDS];     /* by number: of the first reading, nothing */
 	struct dotnet_stacks *stacks;        /* NULL: nobody wants frames */
 	struct dotnet_program *program;
 	struct gc_objects objects;
@@ -100,7 +98,8 @@ static void put_event(void *ctx, const struct event *e)
 	}
 	/* Only this thread counts: no locked addition for each event. */
 	atomic_store_explicit(&s->delivered,
-			      atomic_load_explicit(&s->delivered, memory_order_relaxed) + 1,
+			      atomic_load_explicit(&s->delivered, memory_order_relaxed) + 1 +
+				      (e->sample_id != 0),
 			      memory_order_relaxed);
 	if (e->time_ns - s->marked_ns >= NS_PER_MS) {
 		s->marked_ns = e->time_ns;
@@ -128,10 +127,7 @@ static void name_process(struct nettrace_file *s, const struct etw_decoded *deco
 static int learn(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
-	const struct nettrace_meta **dull = &s->dull[event->meta->number % KINDS];
 
-	if (*dull == event->meta)
-		return 0;
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
 	if (s->program && dotnet_tells_code(event)) {
@@ -140,10 +136,8 @@ static int learn(void *ctx, const struct nettrace_event *event)
 	}
 	s->objects.on |= gc_objects_tells(event->meta->provider, event->meta->event_id);
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
-	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0) {
-		*dull = event->meta;
-		return 0;
-	}
+	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
+		return NETTRACE_DULL;
 	name_process(s, nettrace_decode_event(s->decode, event,
 					      nettrace_facts(s->stream)->pointer_bytes));
 	return 0;

@@ -32,7 +32,7 @@ static bool same_number(const void *ctx, uint32_t value, const void *key)
 	return m->all[value]->number == *(const uint32_t *)key;
 }
 
-const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number)
+struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number)
 {
 	uint32_t at = number - 1;
 

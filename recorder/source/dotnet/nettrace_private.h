@@ -70,7 +70,7 @@ const uint8_t *nettrace_stacks_get(const struct nettrace_stacks *s, uint32_t num
 				   uint32_t *nbytes, uint32_t *hash);
 
 void nettrace_metas_free(struct nettrace_metas *m);
-const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
+struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
 /*
  * Add a kind of event, from the payload of a metadata event; known kinds are not changed. One that
  * exceeds the share is counted and not added.

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "managed/names.h"
 #include "source/dotnet/untold.h"
 
@@ -526,15 +527,53 @@ static void put_sample(const struct event *e, enum stream stream, double value, 
 	put(ctx, &sample);
 }
 
+/* Of what type an exception or object is. Most events have neither field: they are passed once. */
+static const struct event_field *type_of(const struct event *e)
+{
+	const struct event_field *type = NULL;
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		const char *name = e->fields[i].name;
+
+		if ((name[0] | 0x20) == 'e' && text_same_fold(name, "ExceptionType"))
+			return &e->fields[i];
+		if (!type && (name[0] | 0x20) == 't' && text_same_fold(name, "TypeName"))
+			type = &e->fields[i];
+	}
+	return type;
+}
+
+/* Put an event whose frames now have its sample's leaf, if there was room for that. */
+static void put_with_sample(const struct known_stack *stack, struct event *e, dotnet_put *put,
+			    void *ctx)
+{
+	const uint64_t id = e->stack_id;
+
+	if (e->nstack_frames == stack->nframes) {
+		put(ctx, e);
+		put_sample(e, STREAM_EVENT, 1, put, ctx);
+		return;
+	}
+	e->stack_frames++;
+	e->nstack_frames--;
+	e->stack_id = stack->id;
+	e->sample_id = id;
+	put(ctx, e);
+	e->stack_frames--;
+	e->nstack_frames++;
+	e->stack_id = id;
+	e->sample_id = 0;
+}
+
 static void put_samples(struct dotnet_program *p, struct known_stack *stack,
 			struct gc_objects *objects, struct event *e, dotnet_put *put, void *ctx)
 {
-	const struct event_field *type = event_field(e, "ExceptionType"), *bytes, *kind;
+	const struct event_field *type = type_of(e), *bytes, *kind;
 
-	type = type ? type : event_field(e, "TypeName");
 	put_leaf(p, stack, e->name ? e->name : "?",
 		 !type ? NULL : type->type == FIELD_TEXT ? type->v.text : "", e);
-	put_sample(e, STREAM_EVENT, 1, put, ctx);
+	put_with_sample(stack, e, put, ctx);
 	if (!e->name || strcmp(e->name, "GC/AllocationTick") != 0)
 		return;
 	bytes = event_field(e, "AllocationAmount64");
@@ -556,9 +595,10 @@ void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects
 		p && raw->stack ? put_frames(p, raw, pointer_bytes, e) : NULL;
 
 	e->quality = e->nstack_frames ? QUALITY_COMPLETE : QUALITY_NONE;
-	put(ctx, e);
 	if (e->nstack_frames && objects)
 		put_samples(p, stack, objects, e, put, ctx);
+	else
+		put(ctx, e);
 	e->stack_frames = NULL;
 	e->nstack_frames = 0;
 	e->stack_id = 0;

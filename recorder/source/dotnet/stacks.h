@@ -82,7 +82,8 @@ bool dotnet_stacks_late(struct dotnet_stacks *s, const struct object *object, ui
  * Give put() the event e, decoded from `raw`, with its stack; and, unless objects is NULL, as
  * samples: an event with a stack is one of --metric event, whose leaf says what happened and of
  * what type an exception or object is, and allocated bytes are --metric alloc; where survivals are
- * told, also of --metric heap. e is unchanged afterwards.
+ * told, also of --metric heap. The first of these samples follows from the event where it has a
+ * leaf (event.sample_id); the others are events of their own. e is unchanged afterwards.
  */
 typedef void dotnet_put(void *ctx, const struct event *e);
 void dotnet_program_deliver(struct dotnet_program *p, struct gc_objects *objects,

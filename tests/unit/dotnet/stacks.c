@@ -117,8 +117,12 @@ static void has_parameters(const struct frame_ref *ref, const char *detail)
 
 static void keep_frames(void *ctx, const struct event *e)
 {
-	*(uint32_t *)ctx = e->nstack_frames;
-	memcpy(out, e->stack_frames, e->nstack_frames * sizeof(*out));
+	struct event last = *e;
+
+	if (last.sample_id)
+		event_become_sample(&last);
+	*(uint32_t *)ctx = last.nstack_frames;
+	memcpy(out, last.stack_frames, last.nstack_frames * sizeof(*out));
 }
 
 /* what: those of the sample of such an event; NULL = those of the event itself */

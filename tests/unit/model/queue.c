@@ -161,6 +161,42 @@ TEST(queue_copies_a_stack_that_is_too_deep_to_be_kept_each_time)
 	queue_free(q);
 }
 
+static void is_next(struct queue *q, enum event_kind kind, uint32_t nframes, uint64_t leaf)
+{
+	const struct event *e = queue_peek(q);
+
+	assert_int_equal(e->kind, kind);
+	assert_int_equal(e->nfields, kind != EVENT_SAMPLE);
+	assert_int_equal(e->value, kind == EVENT_SAMPLE ? 1 : 5);
+	assert_int_equal(e->nstack_frames, nframes);
+	assert_int_equal(e->stack_frames[0].offset, leaf);
+	queue_pop(q);
+}
+
+/* The stack of the first is kept; that of the second is too deep. A refused one counts as two. */
+TEST(queue_gives_an_event_and_then_the_sample_that_follows_from_it)
+{
+	struct frame_ref frames[130] = {{NULL, 16, 0}, {NULL, 17, 0}};
+	struct event_field field = {.name = "n", .type = FIELD_INT};
+	struct event e = {.kind = EVENT_GENERIC, .fields = &field, .nfields = 1, .value = 5,
+			  .stack_frames = frames + 1, .stack_id = 7, .sample_id = 8};
+	struct queue *q = queue_new(16384);
+	unsigned i;
+
+	for (e.nstack_frames = 1; e.nstack_frames < 130; e.nstack_frames += 128) {
+		assert_true(queue_put(q, &e) && queue_put(q, &e));
+		for (i = 0; i < 2; i++) {
+			is_next(q, EVENT_GENERIC, e.nstack_frames, 17);
+			is_next(q, EVENT_SAMPLE, e.nstack_frames + 1, 16);
+		}
+	}
+	assert_null(queue_peek(q));
+	for (e.nstack_frames = 1; queue_put(q, &e);)
+		;
+	assert_int_equal(queue_lost(q), 2);
+	queue_free(q);
+}
+
 TEST(queue_does_not_copy_names_that_stay)
 {
 	static const char provider[] = "prov", name[] = "name", field_name[] = "Message";
@@ -726,6 +762,7 @@ int main(void)
 		cmocka_unit_test(queue_copies_a_stack_again_that_another_one_displaced),
 		cmocka_unit_test(queue_copies_the_frames_of_a_stack_that_it_refused),
 		cmocka_unit_test(queue_copies_a_stack_that_is_too_deep_to_be_kept_each_time),
+		cmocka_unit_test(queue_gives_an_event_and_then_the_sample_that_follows_from_it),
 		cmocka_unit_test(queue_does_not_copy_names_that_stay),
 		cmocka_unit_test(queue_keeps_absent_texts_and_fields_get_empty_ones),
 		cmocka_unit_test(queue_cuts_long_texts),
