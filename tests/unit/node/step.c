@@ -202,6 +202,51 @@ TEST(a_name_is_not_lent_to_what_came_to_its_place)
 	end();
 }
 
+/* A function of a script without a name, read now, in a sample of that time. 0 = it has no name */
+static uint64_t name_of_text(struct unwind_frame *f, uint32_t script_id, uint64_t sample_ns)
+{
+	uint64_t script = v8_heap_script(&heap, "", "function f", script_id);
+
+	put_interpreted(v8_heap_function(&heap, "f", script, 5));
+	*f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(f, sample_ns), UNWIND_ON);
+	return f->functions[0].offset;
+}
+
+/* Where functions are made from texts, the next one's closure and bytecode have its places. */
+TEST(a_script_that_may_be_younger_than_the_sample_gives_it_no_name)
+{
+	struct unwind_frame f;
+	uint64_t script;
+
+	begin_heap();
+	assert_int_equal(name_of_text(&f, 7, os_now_ns() - 5 * V8_SOON_NS), 0);
+	assert_int_not_equal(name_of_text(&f, 8, os_now_ns() + NS_PER_SEC), 0);
+	/* Of a file, there is one. */
+	script = v8_heap_script(&heap, "/app/shop.js", "\nfunction total", 9);
+	put_interpreted(v8_heap_function(&heap, "total", script, 5));
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, os_now_ns() - 5 * V8_SOON_NS), UNWIND_ON);
+	is_named(&f, 0, "total shop.js:2");
+	end();
+}
+
+/* Scripts are numbered as they come. */
+TEST(a_script_is_older_than_one_with_a_higher_number)
+{
+	struct unwind_frame f;
+	uint64_t sample_ns;
+
+	begin_heap();
+	assert_int_not_equal(name_of_text(&f, 8, os_now_ns() + NS_PER_SEC), 0);
+	sample_ns = os_now_ns();
+	while (os_now_ns() < sample_ns + 2 * V8_SOON_NS)
+		;
+	assert_int_not_equal(name_of_text(&f, 7, sample_ns), 0);
+	assert_int_equal(name_of_text(&f, 9, sample_ns), 0);
+	end();
+}
+
 /* Its closure was moved, and its place is used for something else: frame and bytecode tell. */
 TEST(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment)
 {
@@ -437,6 +482,8 @@ int main(void)
 		cmocka_unit_test(an_interpreted_frame_has_the_line_of_its_bytecode),
 		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
+		cmocka_unit_test(a_script_that_may_be_younger_than_the_sample_gives_it_no_name),
+		cmocka_unit_test(a_script_is_older_than_one_with_a_higher_number),
 		cmocka_unit_test(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(
