@@ -525,9 +525,9 @@ bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint
 	return true;
 }
 
-uint32_t v8_known_wasm(struct v8_knowledge *k)
+uint32_t v8_known_text(struct v8_knowledge *k, const char *name)
 {
-	return managed_names_add(k->names, "[wasm]", NULL);
+	return managed_names_add(k->names, name, NULL);
 }
 
 /* ---- builtins -------------------------------------------------------------------------------- */

@@ -89,8 +89,8 @@ bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
  */
 bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint64_t pc,
 		   uint64_t function);
-/* The number of the name of all WebAssembly. */
-uint32_t v8_known_wasm(struct v8_knowledge *k);
+/* The number of a name of code that is no function's. */
+uint32_t v8_known_text(struct v8_knowledge *k, const char *name);
 /* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */
 const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 						const struct managed_host *host, uint64_t pc);

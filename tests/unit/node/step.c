@@ -451,6 +451,21 @@ TEST(webassembly_is_told_by_the_type_of_its_frame)
 	end();
 }
 
+TEST(code_of_a_regular_expression_is_no_function)
+{
+	struct unwind_frame f;
+	uint64_t begin, code;
+
+	begin_heap();
+	code = make_optimized(0, v8_heap_new(&heap, T_ARRAY, 100, 8), &begin);
+	put_le32(v8_heap_at(&heap, code - 1 + heap.l.row.code_flags), heap.l.row.kind_regexp);
+	f = frame_at(begin + 30, true, true);
+	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
+	is_named(&f, 0, "[regexp]");
+	is_left(&f);
+	end();
+}
+
 /* At 4: position 5 of function 7, inlined at position 10; no literals say who function 7 is. */
 TEST(an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name)
 {
@@ -491,6 +506,7 @@ int main(void)
 		cmocka_unit_test(a_task_that_did_not_run_does_not_make_code_unknown),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
 		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
+		cmocka_unit_test(code_of_a_regular_expression_is_no_function),
 		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),
 		cmocka_unit_test(
 			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),
