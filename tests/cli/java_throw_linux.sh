@@ -23,7 +23,7 @@ record()
 {
 	local name=$1
 	shift
-	"$RECORDER" collect --store "$name.db" --max-collect-sec 120 --max-cpu-percent 0 "$@" \
+	"$RECORDER" collect --store "$name.db" --max-collect-sec 300 --max-cpu-percent 0 "$@" \
 		2>"$name.log" & collect=$!
 	wait_for 20 grep -q recording "$name.log"
 }
@@ -109,7 +109,8 @@ throws()
 	wait $!
 }
 
-# A JVM of another root directory, of a file that nobody has seen when recording begins.
+# A JVM of another root directory, of a file that nobody has seen when recording begins: what it
+# throws is seen from when the log says so.
 comes_later()
 {
 	local name=$1 home=$2
@@ -122,14 +123,15 @@ comes_later()
 	unshare -m bash -c 'mkdir later && mount -t tmpfs none later &&
 		mv later.jre later/jre && exec later/jre/bin/java "$@"' - \
 		-XX:-OmitStackTraceInFastThrow -Dstdout.encoding=UTF-8 -Dfile.encoding=UTF-8 \
-		-cp . JavaThrow $rounds 100 >"$name.truth" 2>"$name.err" &
+		-cp . JavaThrow $rounds 30 "$name.begin" >"$name.truth" 2>"$name.err" &
 	java=$! store=$name
+	check "${name}_is_said_to_be_seen" wait_for 60 grep -q \
+		'exceptions of Java are seen in /proc/[0-9]*/root/.*libjvm.so from now on' \
+		"$name.log"
+	touch "$name.begin"
 	wait $java
 	stop_recording
 	check_seen "$name"
-	check "${name}_is_said_to_be_seen" grep -q \
-		'exceptions of Java are seen in /proc/[0-9]*/root/.*libjvm.so from now on' \
-		"$name.log"
 }
 
 fires_of()

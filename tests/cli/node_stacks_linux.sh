@@ -154,7 +154,8 @@ profile()
 			END { for (x in sum) printf "%.2f %s\n", 100 * sum[x] / all, x }'
 }
 
-# ours SCRIPT FOLDED BELOW: the same
+# ours SCRIPT FOLDED BELOW: the same; and "SHARE hidden FUNCTION" of samples that stopped in a
+# builtin that the function called. If that makes no frame, --cpu-prof does not see the caller.
 ours()
 {
 	awk -v script=" $1:[0-9]+" -v below="$3" '$0 ~ script && $0 ~ below &&
@@ -163,30 +164,36 @@ ours()
 		pid = f[1]; gsub(/.*\(|\)/, "", pid)
 		if (f[2] !~ "-" pid "$") next
 		all += c
+		while (n && f[n] ~ /_\[k\]$/) n--
 		for (i = 1; i <= n; i++)
 			if (sub(/^\[javascript\]!/, "", f[i]) && f[i] ~ script) {
 				sub(/_\[[ij]\]$/, "", f[i])
+				if (i == n - 1 && f[n] ~ /!Builtins_|^libnode.*!\?/)
+					sum["hidden " f[i]] += c
 				if (seen[f[i]] != NR) sum[f[i]] += c
 				seen[f[i]] = NR } }
 		END { print all, "(samples)"
 			for (x in sum) printf "%.2f %s\n", 100 * sum[x] / all, x }' "$2"
 }
 
-# shares_agree SCRIPT FOLDED BELOW: functions of 5 % and more are within 3 points and three standard
-# deviations.
+# shares_agree SCRIPT FOLDED BELOW [hidden]: functions of 5 % and more are within 3 points and three
+# standard deviations; hidden: ours may have that much more of a function.
 shares_agree()
 {
 	profile "$1" "$3" >theirs
 	ours "$1" "$2" "$3" >ours.txt
-	awk 'NR == FNR { share = $1; sub(/^[^ ]+ /, ""); ours[$0] = share; next }
+	awk -v hidden="${4:-}" 'NR == FNR {
+			share = $1; sub(/^[^ ]+ /, ""); ours[$0] = share; next }
 		{ share = $1; sub(/^[^ ]+ /, "") }
 		share >= 5 {
 			n++
 			p = share / 100
 			d = share - ours[$0]
-			d = d < 0 ? -d : d
+			more = hidden ? ours["hidden " $0] + 0 : 0
+			d = d >= 0 ? d : -d > more ? -d - more : 0
 			if (d > 3 + 300 * sqrt(p * (1 - p) / ours["(samples)"])) {
-				print $0 ": " ours[$0] + 0 " %, by --cpu-prof " share; bad++ } }
+				print $0 ": " ours[$0] + 0 " %, " more " hidden; --cpu-prof: " share
+				bad++ } }
 		END { print n + 0 " functions"; exit n < 5 || bad }' ours.txt theirs
 }
 
@@ -253,10 +260,11 @@ fi
 # A service under load, with a worker. --cpu-prof counts time, not CPU time: where the server is not
 # waiting, that is the same.
 rm -f ./*.cpuprofile
+record shares node --no-turbo-inlining --cpu-prof node_server.js 8000
+check "a service's shares are those of --cpu-prof" shares_agree node_server.js shares.folded \
+	'(renderPage|search) ' hidden
 record server node --cpu-prof node_server.js 4000
 cat server.out
-check "a service's shares are those of --cpu-prof" shares_agree node_server.js server.folded \
-	'(renderPage|search) '
 grep 'node_server\.js' server.folded >served.folded
 read -r all good <<<"$(named served.folded)"
 # 97 %, less three times what a draw of so many varies by.

@@ -5,7 +5,8 @@ import java.util.List;
  * Exceptions of each kind, a known number of each: "COUNT TYPE: MESSAGE" is printed for what was
  * thrown. Some by new, some by the JVM, some it keeps ready, some of native code.
  *
- *	JavaThrow ROUNDS [MS]    so many of each kind, and so long a pause after each round
+ *	JavaThrow ROUNDS [MS [FILE]]     so many of each kind, and so long a pause after each round;
+ *	                                 it begins when there is a file of that name
  */
 public class JavaThrow {
 	static class NoStock extends RuntimeException {
@@ -65,6 +66,8 @@ public class JavaThrow {
 		int rounds = Integer.parseInt(arguments[0]);
 		int ms = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 0;
 
+		while (arguments.length > 2 && !new java.io.File(arguments[2]).exists())
+			Thread.sleep(10);
 		for (int round = 0; round < rounds; round++) {
 			for (int kind = 0; kind <= 8; kind++) {
 				sink = new Object[3];

@@ -178,6 +178,7 @@ bool v8_code_find(const struct v8_layout *l, const struct managed_memory *m, uin
 	if (!find_header(l, m, pc, out))
 		return false;
 	out->baseline = (out->mark.flags & 15) == l->row.kind_sparkplug;
+	out->regexp = l->row.kind_regexp && (out->mark.flags & 15) == l->row.kind_regexp;
 	out->optimized = is_optimized(l, &out->mark);
 	if (out->optimized)
 		read_optimized(l, m, out);

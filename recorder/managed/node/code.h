@@ -20,6 +20,7 @@ struct v8_code {
 	uint64_t begin, end;                 /* its instructions */
 	struct v8_code_mark mark;
 	bool optimized, baseline;            /* Maglev or TurboFan; Sparkplug */
+	bool regexp;                         /* a regular expression's; of no function */
 	/* Of optimized code; malloc()ed, v8_code_free(). */
 	uint8_t *positions;
 	uint32_t npositions;

@@ -22,7 +22,7 @@
 #define TOGETHER_MAX 24u                     /* functions and code that are looked at together */
 
 struct script {
-	uint64_t address, id;
+	uint64_t address, id, seen_ns, since_ns;
 	struct v8_script is;
 };
 
@@ -86,11 +86,34 @@ static struct v8_task *run(struct v8_knowledge *k, const struct managed_host *ho
 
 /* ---- scripts --------------------------------------------------------------------------------- */
 
+/*
+ * Since when a new script is known to have been there, if it is one of many that are alike: it has
+ * no name (eval, new Function), or that of one before. Else 0. V8 counts scripts: where one was
+ * seen, those with lower numbers were there, too.
+ */
+static uint64_t script_since(const struct v8_knowledge *k, const struct script *of)
+{
+	uint64_t since_ns = of->seen_ns;
+	bool alike = !of->is.name[0];
+	uint32_t i;
+
+	for (i = 0; i < k->nscripts; i++) {
+		const struct script *s = &k->scripts[i];
+
+		alike |= strcmp(s->is.name, of->is.name) == 0;
+		if (v8_is_count(of->id) && v8_is_count(s->id) && s->id > of->id &&
+		    s->seen_ns < since_ns)
+			since_ns = s->seen_ns;
+	}
+	return alike ? since_ns : 0;
+}
+
 /* The number of a script; 0 = it cannot be read. */
 static uint32_t script_number(struct v8_knowledge *k, const struct managed_host *host,
 			      const struct v8_function *f)
 {
 	struct v8_task *t;
+	struct script *s;
 	uint32_t i;
 
 	if (!f->script)
@@ -104,7 +127,11 @@ static uint32_t script_number(struct v8_knowledge *k, const struct managed_host 
 	t = run(k, host, &(struct v8_task){.kind = TASK_SCRIPT, .at = f->script});
 	if (!t)
 		return 0;
-	k->scripts[k->nscripts++] = (struct script){f->script, f->mark.script_id, t->script};
+	s = &k->scripts[k->nscripts];
+	*s = (struct script){.address = f->script, .id = f->mark.script_id,
+			     .seen_ns = os_now_ns(), .is = t->script};
+	s->since_ns = script_since(k, s);
+	k->nscripts++;
 	k->bytes += t->script.nends * sizeof(*t->script.ends);
 	t->script.ends = NULL;
 	v8_task_free(t);
@@ -156,6 +183,7 @@ static void name(struct v8_knowledge *k, const struct managed_host *host,
 		snprintf(text, sizeof(text), "%s %s:%u", called, text_base_name(s->name), line);
 	snprintf(detail, sizeof(detail), "@%s", s ? s->name : "");
 	out->number = managed_names_add(k->names, text, s && s->name[0] ? detail : NULL);
+	out->script_ns = s ? k->scripts[out->script - 1].since_ns : 0;
 }
 
 static bool same_key(const void *ctx, uint32_t value, const void *key)
@@ -296,12 +324,21 @@ bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f)
 	return k->sample_ns >= f->since_ns;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* before: what was known at its place; NULL = nothing */
 static uint64_t since(const struct v8_known *before, const struct v8_known *now, uint64_t read_ns)
 {
+	uint64_t soon_ns = less(read_ns, V8_SOON_NS), late_ns = less(read_ns, V8_LATE_NS);
+
 	if (before)
 		return before->number == now->number ? before->since_ns : read_ns;
-	return read_ns > V8_LATE_NS ? read_ns - V8_LATE_NS : 0;
+	if (now->script_ns > soon_ns)
+		return soon_ns;
+	return now->script_ns > late_ns ? now->script_ns : late_ns;
 }
 
 const struct v8_known *v8_known_function(struct v8_knowledge *k, const struct managed_host *host,
@@ -473,7 +510,8 @@ bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint
 	struct v8_task *t;
 
 	if (!c || c->is.begin > pc || !c->outer.number || function == c->former ||
-	    now_ns - k->sample_ns > V8_LATE_NS)
+	    now_ns - k->sample_ns > V8_LATE_NS ||
+	    (k->sample_ns < c->outer.script_ns && now_ns - k->sample_ns > V8_SOON_NS))
 		return false;
 	if (c->outer.function == function && c->outer.checked_ns >= k->sample_ns)
 		return true;
@@ -487,9 +525,9 @@ bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint
 	return true;
 }
 
-uint32_t v8_known_wasm(struct v8_knowledge *k)
+uint32_t v8_known_text(struct v8_knowledge *k, const char *name)
 {
-	return managed_names_add(k->names, "[wasm]", NULL);
+	return managed_names_add(k->names, name, NULL);
 }
 
 /* ---- builtins -------------------------------------------------------------------------------- */

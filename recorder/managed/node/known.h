@@ -22,6 +22,7 @@ struct v8_known {
 	uint64_t since_ns;                   /* v8_known_serves() samples from then on */
 	uint32_t number;                     /* of its name; 0 = not known */
 	uint32_t script;                     /* of its script, among the known ones; 0 = none */
+	uint64_t script_ns;                  /* from then on its script was there */
 	uint32_t npositions;
 	uint8_t *positions;                  /* of its bytecode; owned; NULL = not known */
 };
@@ -74,10 +75,13 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
 					  uint64_t pc);
 /*
  * Whether the sample that was begun may have this name. What was read for the first time may have
- * come to its place after a sample that is older than V8_LATE_NS; and what is another one than at
- * the last look, after any sample.
+ * come to its place after a sample that is older than V8_LATE_NS; or than V8_SOON_NS, if it is of
+ * one of many scripts that come and go, and the script may have come after the sample, too: the
+ * next one is laid out as the one before, so function and bytecode are found in its places. What
+ * is another one than at the last look may have come after any sample.
  */
 #define V8_LATE_NS 500000000ULL
+#define V8_SOON_NS 20000000ULL
 bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
 /*
  * Is it certain all the same that the code of this address was there, because a frame of the
@@ -85,8 +89,8 @@ bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
  */
 bool v8_known_runs(struct v8_knowledge *k, const struct managed_host *host, uint64_t pc,
 		   uint64_t function);
-/* The number of the name of all WebAssembly. */
-uint32_t v8_known_wasm(struct v8_knowledge *k);
+/* The number of a name of code that is no function's. */
+uint32_t v8_known_text(struct v8_knowledge *k, const char *name);
 /* The builtin of an address in V8's builtins; valid until the next call. NULL = not known. */
 const struct v8_known_builtin *v8_known_builtin(struct v8_knowledge *k,
 						const struct managed_host *host, uint64_t pc);

@@ -29,6 +29,7 @@ struct v8_row {
 	uint8_t code_deopt, code_positions, code_flags, code_size;
 	uint8_t code_stream, code_start;     /* 0 = the header is the Code object itself */
 	uint8_t kind_sparkplug, kind_maglev, kind_turbofan;
+	uint8_t kind_regexp;                 /* 0 = not known */
 	uint8_t deopt_count, deopt_literals, deopt_shared, deopt_inlining;   /* elements */
 	bool deopt_wrapped;                  /* the SharedFunctionInfo is in a wrapper */
 	uint8_t bytecode_positions, bytecode_data;

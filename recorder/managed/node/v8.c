@@ -298,19 +298,25 @@ static bool is_wasm(struct step *s)
 	return wasm && frame_word(s, SLOT_CONTEXT, &type) && type == wasm << 1;
 }
 
+static enum unwind_result step_text(struct step *s, const char *name, uint64_t since_ns)
+{
+	const struct v8_known text = {.number = v8_known_text(s->k, name), .since_ns = since_ns};
+
+	put(s, &text, -1, false);
+	return take_framed(s);
+}
+
 static enum unwind_result step_generated(struct step *s)
 {
 	const struct v8_known_code *c;
 	enum unwind_result result;
 	const struct v8_known *f;
 
-	if (is_wasm(s)) {
-		const struct v8_known wasm = {.number = v8_known_wasm(s->k)};
-
-		put(s, &wasm, -1, true);
-		return take_framed(s);
-	}
+	if (is_wasm(s))
+		return step_text(s, "[wasm]", 0);
 	c = v8_known_code(s->k, s->host, s->pc);
+	if (c && c->is.regexp)
+		return step_text(s, "[regexp]", c->outer.since_ns);
 	if (!c || (!c->is.optimized && !c->is.baseline))
 		return UNWIND_FOREIGN;
 	/* Where it was interrupted it may have no frame, yet or any more: RBP is its caller's. */

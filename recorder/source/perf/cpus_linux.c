@@ -253,15 +253,21 @@ void perf_cpus_wake(struct perf_cpus *c)
 static void open_new_probes(struct perf_cpus *c)
 {
 	struct err err;
+	bool failed = false;
 	unsigned i;
 
 	for (i = 0; i < c->n; i++) {
 		struct perf_ring *rings = &c->all[i].rings[PROBES];
 
-		if (c->all[i].online && probes_open_cpu(c->probes, i, rings, &err) == 0)
+		if (!c->all[i].online)
+			continue;
+		if (probes_open_cpu(c->probes, i, rings, &err) == 0)
 			probes_enable(c->probes, i, rings, true);
+		else
+			failed = true;
 	}
 	list_open_rings(c);
+	probes_followed(c->probes, failed ? &err : NULL);
 }
 
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct probes_later {
 	unsigned nknown;
 	uint32_t pids[LATER_PIDS_MAX];       /* that have mapped one, oldest first */
 	unsigned npids;
+	char added[UPROBE_PATH_MAX];         /* the library that came last */
 	bool full_logged;
 };
 
@@ -87,10 +89,18 @@ static bool add_library(struct probes *p)
 	for (i = 0; i < l->nneeds; i++)
 		probes_add_library(p, &l->needs[i]);
 	probes_load_filters(p, from);
-	if (p->n > from)
-		log_line(p->log, LOG_INFO, "exceptions of Java are seen in %s from now on",
-			 p->library->path);
+	snprintf(l->added, sizeof(l->added), "%s", p->library->path);
 	return p->n > from;
+}
+
+void probes_followed(const struct probes *p, const struct err *failed)
+{
+	if (failed)
+		log_line(p->log, LOG_WARN, "exceptions of Java in %s are not seen on each CPU: %s",
+			 p->later->added, failed->text);
+	else
+		log_line(p->log, LOG_INFO, "exceptions of Java are seen in %s from now on",
+			 p->later->added);
 }
 
 bool probes_follow(struct probes *p)

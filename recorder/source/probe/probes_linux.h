@@ -74,6 +74,8 @@ void probes_saw_java(void *probes, const struct process *process);
  * before, to be opened on each CPU. Cheap, never waits long.
  */
 bool probes_follow(struct probes *p);
+/* They are open now, so the log says what is seen; failed: why not on each CPU, NULL = they are. */
+void probes_followed(const struct probes *p, const struct err *failed);
 
 /*
  * Open the rings and events of one CPU that are not open yet (fd -1), disabled; a ring without

@@ -202,6 +202,51 @@ TEST(a_name_is_not_lent_to_what_came_to_its_place)
 	end();
 }
 
+/* A function of a script without a name, read now, in a sample of that time. 0 = it has no name */
+static uint64_t name_of_text(struct unwind_frame *f, uint32_t script_id, uint64_t sample_ns)
+{
+	uint64_t script = v8_heap_script(&heap, "", "function f", script_id);
+
+	put_interpreted(v8_heap_function(&heap, "f", script, 5));
+	*f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(f, sample_ns), UNWIND_ON);
+	return f->functions[0].offset;
+}
+
+/* Where functions are made from texts, the next one's closure and bytecode have its places. */
+TEST(a_script_that_may_be_younger_than_the_sample_gives_it_no_name)
+{
+	struct unwind_frame f;
+	uint64_t script;
+
+	begin_heap();
+	assert_int_equal(name_of_text(&f, 7, os_now_ns() - 5 * V8_SOON_NS), 0);
+	assert_int_not_equal(name_of_text(&f, 8, os_now_ns() + NS_PER_SEC), 0);
+	/* Of a file, there is one. */
+	script = v8_heap_script(&heap, "/app/shop.js", "\nfunction total", 9);
+	put_interpreted(v8_heap_function(&heap, "total", script, 5));
+	f = frame_at(ENTRY, false, false);
+	assert_int_equal(take_step(&f, os_now_ns() - 5 * V8_SOON_NS), UNWIND_ON);
+	is_named(&f, 0, "total shop.js:2");
+	end();
+}
+
+/* Scripts are numbered as they come. */
+TEST(a_script_is_older_than_one_with_a_higher_number)
+{
+	struct unwind_frame f;
+	uint64_t sample_ns;
+
+	begin_heap();
+	assert_int_not_equal(name_of_text(&f, 8, os_now_ns() + NS_PER_SEC), 0);
+	sample_ns = os_now_ns();
+	while (os_now_ns() < sample_ns + 2 * V8_SOON_NS)
+		;
+	assert_int_not_equal(name_of_text(&f, 7, sample_ns), 0);
+	assert_int_equal(name_of_text(&f, 9, sample_ns), 0);
+	end();
+}
+
 /* Its closure was moved, and its place is used for something else: frame and bytecode tell. */
 TEST(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment)
 {
@@ -406,6 +451,21 @@ TEST(webassembly_is_told_by_the_type_of_its_frame)
 	end();
 }
 
+TEST(code_of_a_regular_expression_is_no_function)
+{
+	struct unwind_frame f;
+	uint64_t begin, code;
+
+	begin_heap();
+	code = make_optimized(0, v8_heap_new(&heap, T_ARRAY, 100, 8), &begin);
+	put_le32(v8_heap_at(&heap, code - 1 + heap.l.row.code_flags), heap.l.row.kind_regexp);
+	f = frame_at(begin + 30, true, true);
+	assert_int_equal(take_step(&f, os_now_ns()), UNWIND_ON);
+	is_named(&f, 0, "[regexp]");
+	is_left(&f);
+	end();
+}
+
 /* At 4: position 5 of function 7, inlined at position 10; no literals say who function 7 is. */
 TEST(an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name)
 {
@@ -437,6 +497,8 @@ int main(void)
 		cmocka_unit_test(an_interpreted_frame_has_the_line_of_its_bytecode),
 		cmocka_unit_test(a_function_is_looked_at_once_for_samples_before_that),
 		cmocka_unit_test(a_name_is_not_lent_to_what_came_to_its_place),
+		cmocka_unit_test(a_script_that_may_be_younger_than_the_sample_gives_it_no_name),
+		cmocka_unit_test(a_script_is_older_than_one_with_a_higher_number),
 		cmocka_unit_test(a_function_whose_closure_was_moved_keeps_its_name_for_a_moment),
 		cmocka_unit_test(builtins_without_such_a_frame_are_left_to_others),
 		cmocka_unit_test(
@@ -444,6 +506,7 @@ int main(void)
 		cmocka_unit_test(a_task_that_did_not_run_does_not_make_code_unknown),
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
 		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
+		cmocka_unit_test(code_of_a_regular_expression_is_no_function),
 		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),
 		cmocka_unit_test(
 			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),
