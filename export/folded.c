@@ -102,13 +102,11 @@ static const struct stack_tree_style folded_style = {
 
 #define COUNT_MAX_BYTES 20
 
-/* What may follow a caller's prefix in the file: a leaf that ends the line, or an inner frame. */
-struct branch {
-	const struct folded *f;
-	uint32_t family;                     /* of its text */
-	uint32_t node;                       /* whose text it is */
-	bool ends;
-};
+/*
+ * A branch is what may follow a caller's prefix in the file: node * 2 for an inner frame, + 1 for a
+ * leaf that ends the line. A tree has millions.
+ */
+#define BRANCH_NONE UINT32_MAX
 
 struct folded {
 	const struct stack_tree *tree;
@@ -116,11 +114,18 @@ struct folded {
 	const uint64_t *counts;              /* weight of the samples that end at a node */
 	const uint64_t *second;              /* of a second column; NULL = there is none */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
-	uint32_t *next;                      /* the next one to fill */
-	struct branch *branches;
+	uint32_t *branches;
+	struct sorting *sorting;             /* those of the caller at hand */
+	uint32_t sorting_cap;
 	struct level *levels;                /* of the node at hand and its callers */
 	uint32_t levels_cap, depth;
 	struct buf prefix;
+};
+
+struct sorting {
+	const struct folded *f;
+	uint32_t family;                     /* of its text */
+	uint32_t branch;
 };
 
 /* The branches of a caller that are still to be written. */
@@ -180,14 +185,14 @@ static int make_families(struct folded *f)
 }
 
 /* What follows a branch's text: ";", " 42\n" or " 42 43\n". Returns its bytes. */
-static uint32_t tail_of(const struct branch *b, struct buf *to)
+static uint32_t tail_of(const struct folded *f, uint32_t b, struct buf *to)
 {
-	buf_puts(to, b->ends ? " " : ";");
-	if (b->ends) {
-		buf_put_uint(to, b->f->counts[b->node]);
-		if (b->f->second) {
+	buf_puts(to, b & 1 ? " " : ";");
+	if (b & 1) {
+		buf_put_uint(to, f->counts[b / 2]);
+		if (f->second) {
 			buf_putc(to, ' ');
-			buf_put_uint(to, b->f->second[b->node]);
+			buf_put_uint(to, f->second[b / 2]);
 		}
 		buf_putc(to, '\n');
 	}
@@ -195,25 +200,22 @@ static uint32_t tail_of(const struct branch *b, struct buf *to)
 }
 
 /* No branch of a caller is the beginning of another: they differ before either ends. */
-static int compare_bytes(const struct branch *a, const struct branch *b)
+static int compare_bytes(const struct folded *f, uint32_t a, uint32_t b)
 {
-	const struct stack_tree *t = a->f->tree;
-	const struct text_table_item *ta = &t->texts.items[t->nodes[a->node].text];
-	const struct text_table_item *tb = &t->texts.items[t->nodes[b->node].text];
+	const struct text_table_item *ta = &f->tree->texts.items[f->tree->nodes[a / 2].text];
+	const struct text_table_item *tb = &f->tree->texts.items[f->tree->nodes[b / 2].text];
 	char bytes[2][2 * COUNT_MAX_BYTES + 8];
 	struct buf tails[2] = {{.data = bytes[0], .cap = sizeof(bytes[0])},
 			       {.data = bytes[1], .cap = sizeof(bytes[1])}};
-	uint32_t na = ta->len + tail_of(a, &tails[0]), nb = tb->len + tail_of(b, &tails[1]);
+	uint32_t na = ta->len + tail_of(f, a, &tails[0]), nb = tb->len + tail_of(f, b, &tails[1]);
 	uint32_t i = ta->len < tb->len ? ta->len : tb->len;
-	const char *text_a = stack_tree_text(t, t->nodes[a->node].text);
-	const char *text_b = stack_tree_text(t, t->nodes[b->node].text);
-	int order = memcmp(text_a, text_b, i);
+	int order = memcmp(ta->text, tb->text, i);
 
 	if (order)
 		return order;
 	for (; i < na && i < nb; i++) {
-		char ca = i < ta->len ? text_a[i] : bytes[0][i - ta->len];
-		char cb = i < tb->len ? text_b[i] : bytes[1][i - tb->len];
+		char ca = i < ta->len ? ta->text[i] : bytes[0][i - ta->len];
+		char cb = i < tb->len ? tb->text[i] : bytes[1][i - tb->len];
 
 		if (ca != cb)
 			return (unsigned char)ca < (unsigned char)cb ? -1 : 1;
@@ -223,59 +225,58 @@ static int compare_bytes(const struct branch *a, const struct branch *b)
 
 static int compare_branches(const void *left, const void *right)
 {
-	const struct branch *a = left, *b = right;
+	const struct sorting *a = left, *b = right;
 
 	if (a->family != b->family)
 		return a->family < b->family ? -1 : 1;
-	return compare_bytes(a, b);
+	return compare_bytes(a->f, a->branch, b->branch);
 }
 
-static void branch_add(struct folded *f, uint32_t node, bool ends)
+static int sort_branches(struct folded *f, uint32_t *branches, uint32_t n)
 {
-	const struct stack_tree_node *n = &f->tree->nodes[node];
+	uint32_t i;
 
-	f->branches[f->next[n->caller + 1]++] = (struct branch){
-		.f = f, .family = f->families[n->text], .node = node, .ends = ends,
-	};
+	if (ARRAY_ROOM(f->sorting, f->sorting_cap, n))
+		return ERR_MEMORY;
+	for (i = 0; i < n; i++)
+		f->sorting[i] = (struct sorting){
+			f, f->families[f->tree->nodes[branches[i] / 2].text], branches[i]};
+	qsort(f->sorting, n, sizeof(*f->sorting), compare_branches);
+	for (i = 0; i < n; i++)
+		branches[i] = f->sorting[i].branch;
+	return 0;
 }
 
-/* Give each caller its stretch of branches: count, lay out, fill, sort. */
+/*
+ * Give each caller its stretch of branches: count, lay out, fill, sort. Callees come first, because
+ * they have higher numbers: whether a node has branches is known before its caller's are made.
+ */
 static int lay_out(struct folded *f)
 {
-	uint32_t nnodes = f->tree->nnodes, i;
-	bool *inner = calloc((size_t)nnodes + 1, sizeof(*inner));
+	uint32_t nnodes = f->tree->nnodes, i, n = 0;
+	uint32_t *first = f->first = calloc((size_t)nnodes + 2, sizeof(*first));
 
-	f->first = calloc((size_t)nnodes + 2, sizeof(*f->first));
-	f->next = malloc(((size_t)nnodes + 2) * sizeof(*f->next));
-	if (!inner || !f->first || !f->next) {
-		free(inner);
+	if (!first || nnodes > UINT32_MAX / 2)
 		return ERR_MEMORY;
-	}
-	for (i = nnodes; i-- > 0;) {         /* callees first: they have higher numbers */
-		uint32_t caller = f->tree->nodes[i].caller;
-
-		f->first[caller + 2] += (uint32_t)has_count(f, i) + (uint32_t)inner[i];
-		if (caller != STACK_TREE_NONE)
-			inner[caller] = true;
-	}
-	for (i = 0; i <= nnodes; i++)
-		f->first[i + 1] += f->first[i];
-	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
-	f->branches = malloc(((size_t)f->first[nnodes + 1] + 1) * sizeof(*f->branches));
-	for (i = 0; f->branches && i < nnodes; i++) {
-		if (has_count(f, i))
-			branch_add(f, i, true);
-		if (inner[i])
-			branch_add(f, i, false);
-	}
-	free(inner);
+	for (i = nnodes; i-- > 0;)
+		first[f->tree->nodes[i].caller + 1] += (uint32_t)has_count(f, i) + !!first[i + 1];
+	for (i = 0; i <= nnodes + 1; i++)
+		first[i] = n += first[i];    /* its end, until it is filled */
+	f->branches = malloc(((size_t)n + 1) * sizeof(*f->branches));
 	if (!f->branches)
 		return ERR_MEMORY;
-	for (i = 0; i <= nnodes; i++) {
-		if (f->first[i + 1] - f->first[i] > 1)
-			qsort(f->branches + f->first[i], f->first[i + 1] - f->first[i],
-			      sizeof(*f->branches), compare_branches);
+	for (i = nnodes; i-- > 0;) {
+		uint32_t *next = &first[f->tree->nodes[i].caller + 1];
+
+		if (has_count(f, i))
+			f->branches[--*next] = i * 2 + 1;
+		if (first[i + 1] < first[i + 2])
+			f->branches[--*next] = i * 2;
 	}
+	for (i = 0; i <= nnodes; i++)
+		if (first[i + 1] - first[i] > 1 &&
+		    sort_branches(f, f->branches + first[i], first[i + 1] - first[i]))
+			return ERR_MEMORY;
 	return 0;
 }
 
@@ -295,12 +296,12 @@ static void put_caller(struct buf *prefix, const struct stack_tree *t, uint32_t 
 }
 
 /* The line of a node, whose callers stand in the prefix. */
-static void write_line(struct folded *f, const struct branch *b, struct out *out)
+static void write_line(struct folded *f, uint32_t b, struct out *out)
 {
 	size_t start = f->prefix.len;
 
-	export_tree_put(&f->prefix, f->tree, f->tree->nodes[b->node].text);
-	tail_of(b, &f->prefix);
+	export_tree_put(&f->prefix, f->tree, f->tree->nodes[b / 2].text);
+	tail_of(f, b, &f->prefix);
 	if (!f->prefix.failed)
 		out_put(out, f->prefix.data, f->prefix.len);
 	f->prefix.len = start;
@@ -323,16 +324,16 @@ static int write_lines(struct folded *f, struct out *out)
 
 	while (!rc && f->depth && !out_failed(out)) {
 		struct level *at = &f->levels[f->depth - 1];
-		const struct branch *b = &f->branches[at->next];
+		uint32_t b = at->next < at->end ? f->branches[at->next++] : BRANCH_NONE;
 
 		f->prefix.len = at->prefix_bytes;
-		if (at->next++ == at->end) {
+		if (b == BRANCH_NONE) {
 			f->depth--;
-		} else if (b->ends) {
+		} else if (b & 1) {
 			write_line(f, b, out);
 		} else {
-			put_caller(&f->prefix, f->tree, f->tree->nodes[b->node].text);
-			rc = go_down(f, b->node + 1);
+			put_caller(&f->prefix, f->tree, f->tree->nodes[b / 2].text);
+			rc = go_down(f, b / 2 + 1);
 		}
 		if (f->prefix.failed)
 			rc = ERR_MEMORY;
@@ -358,7 +359,7 @@ static int write_tree(const struct stack_tree *tree, const uint64_t *counts, con
 		err_memory(err, "while folding stacks");
 	free(f.families);
 	free(f.first);
-	free(f.next);
+	free(f.sorting);
 	free(f.branches);
 	free(f.levels);
 	buf_free(&f.prefix);

@@ -104,23 +104,37 @@ bool frame_has_module(const struct incident *in, uint32_t frame)
 }
 
 /* v thousandths, as "12.345". */
-static void put_thousandths(struct buf *out, uint64_t v)
+static char *thousandths_write(char *to, uint64_t v)
 {
-	char rest[4] = {
-		'.', (char)('0' + v / 100 % 10), (char)('0' + v / 10 % 10), (char)('0' + v % 10),
-	};
-
-	buf_put_uint(out, v / 1000);
-	buf_put(out, rest, sizeof(rest));
+	to = uint_write(to, v / 1000);
+	*to++ = '.';
+	*to++ = (char)('0' + v / 100 % 10);
+	*to++ = (char)('0' + v / 10 % 10);
+	*to++ = (char)('0' + v % 10);
+	return to;
 }
 
-void ms_put(struct buf *out, int64_t ns)
+static void put_thousandths(struct buf *out, uint64_t v)
+{
+	char text[MS_MAX_BYTES];
+
+	buf_put(out, text, (size_t)(thousandths_write(text, v) - text));
+}
+
+char *ms_write(char *to, int64_t ns)
 {
 	uint64_t us = (ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns) / 1000;
 
 	if (ns < 0 && us)
-		buf_putc(out, '-');
-	put_thousandths(out, us);
+		*to++ = '-';
+	return thousandths_write(to, us);
+}
+
+void ms_put(struct buf *out, int64_t ns)
+{
+	char text[MS_MAX_BYTES];
+
+	buf_put(out, text, (size_t)(ms_write(text, ns) - text));
 }
 
 void us_put(struct buf *out, int64_t ns)

@@ -49,6 +49,9 @@ void notes_put(struct buf *out, const struct incident *in);
 
 /* Append ns as milliseconds with 3 decimals ("-0.500"): no floating point, no locale. */
 void ms_put(struct buf *out, int64_t ns);
+/* Write the same to memory with room for MS_MAX_BYTES, without a NUL; returns where it ends. */
+#define MS_MAX_BYTES 25                      /* a sign, UINT_MAX_BYTES, a point and 3 decimals */
+char *ms_write(char *to, int64_t ns);
 
 /* Append ns as microseconds with 3 decimals: exact. */
 void us_put(struct buf *out, int64_t ns);

@@ -110,13 +110,27 @@ static const struct stack_tree_style perfview_style = {
 
 /* ---- what precedes the samples --------------------------------------------------------------- */
 
+#define LINE_MAX_BYTES 256u                  /* of one without a frame's text */
+
 /* Inline, so that the lengths of texts are constants: there are millions of lines. */
-static inline __attribute__((always_inline)) void
-put_number(struct buf *text, const char *before, uint64_t v, const char *after)
+static inline __attribute__((always_inline)) char *write_text(char *to, const char *text)
 {
-	buf_puts(text, before);
-	buf_put_uint(text, v);
-	buf_puts(text, after);
+	size_t n = strlen(text);
+
+	memcpy(to, text, n);
+	return to + n;
+}
+
+static inline __attribute__((always_inline)) char *write_number(char *to, const char *before,
+								 uint64_t v, const char *after)
+{
+	return write_text(uint_write(write_text(to, before), v), after);
+}
+
+/* What was written from `from` on is part of the text. */
+static void end_line(struct buf *text, const char *from, const char *to)
+{
+	buf_advance(text, (size_t)(to - from));
 }
 
 /* Always start tag, text, end tag: the reader throws at <Frame />. */
@@ -126,7 +140,9 @@ static void put_frame_list(struct perfview *w, struct out *out)
 
 	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", w->tree.texts.n);
 	for (i = 0; i < w->tree.texts.n; i++) {
-		put_number(&w->text, "<Frame ID=\"", i, "\">");
+		buf_puts(&w->text, "<Frame ID=\"");
+		buf_put_uint(&w->text, i);
+		buf_puts(&w->text, "\">");
 		export_tree_put(&w->text, &w->tree, i);
 		buf_puts(&w->text, "</Frame>\n");
 		out_drain(out, &w->text, false);
@@ -142,13 +158,15 @@ static void put_stack_list(struct perfview *w, struct out *out)
 	out_printf(out, "<Stacks Count=\"%" PRIu32 "\">\n", w->tree.nnodes);
 	for (i = 0; i < w->tree.nnodes; i++) {
 		const struct stack_tree_node *node = &w->tree.nodes[i];
+		char *line = buf_reserve(&w->text, LINE_MAX_BYTES), *to = line;
 
-		put_number(&w->text, "<Stack ID=\"", i, "\" CallerID=\"");
-		if (node->caller == STACK_TREE_NONE)
-			buf_puts(&w->text, "-1\"");
-		else
-			put_number(&w->text, "", node->caller, "\"");
-		put_number(&w->text, " FrameID=\"", node->text, "\" />\n");
+		if (!line)
+			break;
+		to = write_number(to, "<Stack ID=\"", i, "\" CallerID=\"");
+		to = node->caller == STACK_TREE_NONE ? write_text(to, "-1")
+						     : uint_write(to, node->caller);
+		to = write_number(to, "\" FrameID=\"", node->text, "\" />\n");
+		end_line(&w->text, line, to);
 		out_drain(out, &w->text, false);
 	}
 	out_drain(out, &w->text, true);
@@ -240,16 +258,16 @@ static int put_end(struct perfview *w, enum stream stream, struct out *out, stru
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /*
- * Append a sample's time in ms from the start of the window: "12.345". PerfView's thread time has
+ * Write a sample's time in ms from the start of the window: "12.345". PerfView's thread time has
  * the moment when a wait begins, and its When column goes on from there.
  */
-static void put_time(struct perfview *w, const struct incident_sample *s)
+static char *write_time(const struct perfview *w, char *to, const struct incident_sample *s)
 {
 	uint64_t ns = s->time_ns - w->in->head.t0_ns;
 
 	if (s->stream == STREAM_OFF_CPU)
 		ns = ns > s->weight ? ns - s->weight : 0;
-	ms_put(&w->text, (int64_t)ns);
+	return ms_write(to, (int64_t)ns);
 }
 
 #define FLOAT_EXACT (1u << 24)               /* 32-bit floats hold every integer up to it */
@@ -273,17 +291,16 @@ static uint64_t divisor_of(const struct incident *in, const struct export_option
 	return 1;
 }
 
-/* Append a sample's weight, divided: an integer if it is one, else with 3 decimals. */
-static void put_metric(struct perfview *w, const struct incident_sample *s)
+/* Write a sample's weight, divided: an integer if it is one, else with 3 decimals. */
+static char *write_metric(const struct perfview *w, char *to, const struct incident_sample *s)
 {
 	uint64_t weight = export_weight(w->in, s);
 	uint64_t whole = weight / w->divisor, rest = weight % w->divisor;
 
 	/* In thousandths; a divisor is far below UINT64_MAX / 1000. */
-	if (rest)
-		ms_put(&w->text, (int64_t)((whole * 1000 + rest * 1000 / w->divisor) * 1000));
-	else
-		buf_put_uint(&w->text, whole);
+	if (!rest)
+		return uint_write(to, whole);
+	return ms_write(to, (int64_t)((whole * 1000 + rest * 1000 / w->divisor) * 1000));
 }
 
 static int put_samples(struct perfview *w, const struct perfview_form *form, struct out *out,
@@ -364,22 +381,26 @@ static int perfview_write(const struct perfview_form *form, const struct inciden
 }
 /* ---- compact XML ----------------------------------------------------------------------------- */
 
-static void put_numbers(struct perfview *w, const struct incident_sample *s, uint32_t node)
+static char *write_numbers(const struct perfview *w, char *to, const struct incident_sample *s,
+			   uint32_t node)
 {
-	put_number(&w->text, "<Sample ID=\"", w->nput, "\" Time=\"");
-	put_time(w, s);
-	put_number(&w->text, "\" StackID=\"", node, "\"");
+	to = write_number(to, "<Sample ID=\"", w->nput, "\" Time=\"");
+	to = write_time(w, to, s);
+	return write_number(to, "\" StackID=\"", node, "\"");
 }
 
 static void put_compact(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
-	put_numbers(w, s, node);
+	char *line = buf_reserve(&w->text, LINE_MAX_BYTES), *to;
+
+	if (!line)
+		return;
+	to = write_numbers(w, line, s, node);
 	if (export_weight(w->in, s) != w->divisor) {
-		buf_puts(&w->text, " Metric=\"");
-		put_metric(w, s);
-		buf_putc(&w->text, '"');
+		to = write_metric(w, write_text(to, " Metric=\""), s);
+		*to++ = '"';
 	}
-	buf_puts(&w->text, " />\n");
+	end_line(&w->text, line, write_text(to, " />\n"));
 }
 
 static const struct perfview_form compact_form = {
@@ -418,9 +439,12 @@ static void put_difference(struct perfview *w, const struct incident_sample *s, 
 {
 	bool is_time = stream_is_time(s->stream);
 	double weight = (double)s->weight * (is_time ? 1e-3 : 1e3);
+	char *line = buf_reserve(&w->text, LINE_MAX_BYTES), *to;
 
-	put_numbers(w, s, node);
-	buf_puts(&w->text, " Metric=\"");
+	if (!line)
+		return;
+	to = write_numbers(w, line, s, node);
+	end_line(&w->text, line, write_text(to, " Metric=\""));
 	if (w->nput < w->diff->nbase)
 		put_thousandths(&w->text, -next_thousandths(&w->base, weight * w->diff->factor));
 	else
@@ -453,11 +477,13 @@ const struct exporter perfview_xml_exporter = {
 /* A frame a line, leaf first, without a blank line, which would be an empty frame. */
 static void put_lines(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
-	buf_puts(&w->text, "<Sample Time=\"");
-	put_time(w, s);
-	buf_puts(&w->text, "\" Metric=\"");
-	put_metric(w, s);
-	buf_puts(&w->text, "\">\n");
+	char *line = buf_reserve(&w->text, LINE_MAX_BYTES), *to;
+
+	if (!line)
+		return;
+	to = write_time(w, write_text(line, "<Sample Time=\""), s);
+	to = write_metric(w, write_text(to, "\" Metric=\""), s);
+	end_line(&w->text, line, write_text(to, "\">\n"));
 	for (; node != STACK_TREE_NONE; node = w->tree.nodes[node].caller) {
 		export_tree_put(&w->text, &w->tree, w->tree.nodes[node].text);
 		buf_putc(&w->text, '\n');
@@ -486,11 +512,13 @@ const struct exporter perfview_simple_exporter = {
 static void put_object(struct perfview *w, const struct incident_sample *s, uint32_t node)
 {
 	const char *before = ",\"Stack\":[";
+	char *line = buf_reserve(&w->text, LINE_MAX_BYTES), *to;
 
-	buf_puts(&w->text, w->nput ? ",\n{\"Time\":" : "{\"Time\":");
-	put_time(w, s);
-	buf_puts(&w->text, ",\"Metric\":");
-	put_metric(w, s);
+	if (!line)
+		return;
+	to = write_time(w, write_text(line, w->nput ? ",\n{\"Time\":" : "{\"Time\":"), s);
+	to = write_metric(w, write_text(to, ",\"Metric\":"), s);
+	end_line(&w->text, line, to);
 	for (; node != STACK_TREE_NONE; node = w->tree.nodes[node].caller) {
 		buf_puts(&w->text, before);
 		export_tree_put(&w->text, &w->tree, w->tree.nodes[node].text);

@@ -1,5 +1,7 @@
 #include "base/buf.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,39 +52,11 @@ void buf_put_more(struct buf *b, const void *bytes, size_t n)
 	buf_advance(b, n);
 }
 
-/* How many decimal digits a number has: log2 times log10(2) is that or one less. */
-static unsigned digits_of(uint64_t v)
-{
-	static const uint64_t powers[] = {
-		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
-		10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
-		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
-		10000000000000000000U,
-	};
-	unsigned n = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
-
-	return n + (v >= powers[n]);
-}
-
-/* Two digits at a time, in place: exports put millions of numbers. */
 void buf_put_uint(struct buf *b, uint64_t v)
 {
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-				    "25262728293031323334353637383940414243444546474849"
-				    "50515253545556575859606162636465666768697071727374"
-				    "75767778798081828384858687888990919293949596979899";
-	unsigned n = digits_of(v);
-	char *at = buf_reserve(b, n);
+	char digits[UINT_MAX_BYTES];
 
-	if (!at)
-		return;
-	buf_advance(b, n);
-	for (at += n; v >= 100; v /= 100)
-		memcpy(at -= 2, &pairs[v % 100 * 2], 2);
-	if (v >= 10)
-		memcpy(at - 2, &pairs[v * 2], 2);
-	else
-		at[-1] = (char)('0' + v);
+	buf_put(b, digits, (size_t)(uint_write(digits, v) - digits));
 }
 
 void buf_vprintf(struct buf *b, const char *format, va_list args)

@@ -125,3 +125,35 @@ size_t text_number_length(const char *text)
 	}
 	return n;
 }
+
+/* How many decimal digits a number has: log2 times log10(2) is that or one less. */
+static unsigned digits_of(uint64_t v)
+{
+	static const uint64_t powers[] = {
+		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+		10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+		10000000000000000000U,
+	};
+	unsigned n = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return n + (v >= powers[n]);
+}
+
+/* Two digits at a time. */
+char *uint_write(char *to, uint64_t v)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+	char *end = to + digits_of(v), *at = end;
+
+	for (; v >= 100; v /= 100)
+		memcpy(at -= 2, &pairs[v % 100 * 2], 2);
+	if (v >= 10)
+		memcpy(at - 2, &pairs[v * 2], 2);
+	else
+		at[-1] = (char)('0' + v);
+	return end;
+}

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A copy of at most max_bytes (SIZE_MAX = no limit), from malloc; NULL = no memory. */
 char *text_dup(const char *text, size_t max_bytes);
@@ -46,3 +47,10 @@ static inline int hex_digit(char c)
 
 /* Write base64 (RFC 4648, section 4) without a NUL. returns 4 characters for each 3 bytes begun. */
 size_t text_base64(const void *bytes, size_t n, char *to);
+
+/*
+ * Write decimal digits without a NUL to memory with room for UINT_MAX_BYTES; returns where they
+ * end. Exports put millions of numbers.
+ */
+#define UINT_MAX_BYTES 20
+char *uint_write(char *to, uint64_t v);

@@ -120,6 +120,11 @@ static bool same_node(const void *ctx, uint32_t value, const void *key)
 	return a->caller == b->caller && a->text == b->text;
 }
 
+static uint64_t hash_node(uint32_t caller, uint32_t text)
+{
+	return hash_u64((uint64_t)caller << 32 | text);
+}
+
 /*
  * Find a node of this caller and text, or add it: a shape; in the tree the root, a process, thread
  * or mark, and after stack_tree_focus() any node. Most have one callee, which was added right after
@@ -128,7 +133,7 @@ static bool same_node(const void *ctx, uint32_t value, const void *key)
 static uint32_t find_or_add(struct node_list *list, uint32_t caller, uint32_t text)
 {
 	struct stack_tree_node node = {.caller = caller, .text = text};
-	uint64_t hash = hash_u64((uint64_t)caller << 32 | text);
+	uint64_t hash = hash_node(caller, text);
 	uint32_t found;
 
 	if (text == STACK_TREE_NONE)
@@ -195,9 +200,11 @@ static uint32_t leaf_shape(struct building *b, uint32_t stack)
 		return b->stack_shapes[stack];
 	if (b->leaf_shapes[stack] == STACK_TREE_NONE) {
 		struct stack_tree_node shape = b->shapes.nodes[b->stack_shapes[stack]];
+		uint32_t text = leaf_text(b, shape.text);
 
-		b->leaf_shapes[stack] =
-			find_or_add(&b->shapes, shape.caller, leaf_text(b, shape.text));
+		b->leaf_shapes[stack] = text == shape.text
+						? b->stack_shapes[stack]
+						: find_or_add(&b->shapes, shape.caller, text);
 	}
 	return b->leaf_shapes[stack];
 }
@@ -306,12 +313,28 @@ static uint32_t top_of(struct building *b, const struct incident_sample *s)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* The pair of a root and a stack, whose shape is made. */
+/* The pair of a root and a stack, whose shape is made with its first pair. */
 static uint32_t find_pair(struct building *b, uint32_t root, uint32_t stack)
 {
-	if (stack < b->in->nstacks && leaf_shape(b, stack) == STACK_TREE_NONE)
+	uint32_t npairs = b->pairs.n, pair = find_or_add(&b->pairs, root, stack);
+
+	if (pair == npairs && stack < b->in->nstacks && leaf_shape(b, stack) == STACK_TREE_NONE)
 		return STACK_TREE_NONE;
-	return b->latest[stack] = find_or_add(&b->pairs, root, stack);
+	return b->latest[stack] = pair;
+}
+
+enum { AHEAD = 16 };
+
+/* Prefetch what finding a later sample's pair will look at. */
+static void look_ahead(const struct building *b, const struct incident_sample *s)
+{
+	uint32_t slot = s->thread == THREAD_NONE ? b->in->nthreads : s->thread;
+	uint32_t root = b->roots[slot * MARKS + mark_of(b, s)];
+
+	if (s->stack == STACK_NONE)
+		return;
+	__builtin_prefetch(&b->latest[s->stack]);
+	table_prefetch(&b->pairs.table, hash_node(root, s->stack));
 }
 
 /* of_sample: the pairs; the root, processes, threads and marks are in the tree then. */
@@ -323,6 +346,8 @@ static int add_pairs(struct building *b)
 	for (i = 0; i < b->in->nsamples; i++) {
 		const struct incident_sample *s = &b->in->samples[i];
 
+		if (b->in->nsamples - i > AHEAD)
+			look_ahead(b, s + AHEAD);
 		if (!is_wanted(b, s))
 			continue;
 		root = top_of(b, s);
