@@ -280,7 +280,7 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 			s->cfg.java.tell(s->cfg.java.ctx, process->process);
 	}
 	if (key->kind == OBJECT_ELF && start >= pgoff)
-		perf_managed_map(s->cfg.managed, process, object->name, start - pgoff);
+		perf_managed_map(s->cfg.managed, process, object, start - pgoff);
 	rc = maps_insert(&process->maps, &m, s->now_ns);
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;
