@@ -35,6 +35,7 @@ struct collect {
 	uint32_t ntriggers;
 	struct command_line stop_command, failure_command;
 	struct cmd_sources sources;
+	struct needs needs;
 	struct engine_config engine;
 	struct memory_share memory;
 	struct heap_next *heap_next;
@@ -101,14 +102,12 @@ static void add_memory_evidence(struct collect *c, struct needs *needs)
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
-	struct needs *needs = &c->engine.needs;
+	struct needs *needs = &c->needs;
+	int rc = cmd_check_process(o, err);
 	uint32_t i;
-	int rc = 0;
 
-	rc = cmd_check_process(o, err);
-	if (!rc)
-		rc = cmd_check_on_fire(o, err);
-	if (rc)
+	c->engine.needs = needs;
+	if (rc || (rc = cmd_check_on_fire(o, err)) != 0)
 		return rc;
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
 	if (!c->triggers)
@@ -306,7 +305,7 @@ static void announce_recording(void *ctx)
 	else
 		buf_printf(&what, "%scounters, logs and processes, but no stacks,",
 			   e->capture.gc_collect_only ? "collections, " : "");
-	if (gives_stacks(e) && e->needs.memory && e->capture.memory_period)
+	if (gives_stacks(e) && e->needs->memory && e->capture.memory_period)
 		buf_printf(&what, ", with one page fault in %u,", e->capture.memory_period);
 	buf_printf(&what, " into %.3g MB; ", (double)e->ring_bytes / 1048576);
 	if (c->ntriggers)
@@ -374,11 +373,11 @@ static uint32_t find_same(const struct collect *c, const struct collect *n, uint
 /* What the sources deliver was settled when they were opened. */
 static bool is_delivered(const struct collect *c, const struct trigger *t, struct needs *scratch)
 {
-	if (t->stacks && !c->engine.needs.stacks)
+	if (t->stacks && !c->needs.stacks)
 		return false;
-	memcpy(scratch, &c->engine.needs, sizeof(*scratch));
+	memcpy(scratch, &c->needs, sizeof(*scratch));
 	return !t->ops->needs(t, scratch, NULL) &&
-	       memcmp(scratch, &c->engine.needs, sizeof(*scratch)) == 0;
+	       memcmp(scratch, &c->needs, sizeof(*scratch)) == 0;
 }
 
 /* Compared with what runs, not with the file that was read last. */
@@ -545,7 +544,7 @@ static void configure(const struct options *o, struct collect *c, const struct c
 	e->sources = o->capture.file ? file_sources(o->capture.file) : c->sources.all;
 	e->live = !o->capture.file;
 	e->capture = o->capture;
-	for (i = 0; e->needs.memory && e->sources[i]; i++)
+	for (i = 0; e->needs->memory && e->sources[i]; i++)
 		if (strcmp(e->sources[i]->name, "perf") == 0 &&
 		    options_origin(o, "memory-period") == FROM_DEFAULT)
 			e->capture.memory_period = MEMORY_PERIOD;

@@ -79,7 +79,7 @@ static int open_sources(struct engine *e, struct err *err)
 
 	e->feed.on_end = source_ended;
 	e->feed.ctx = e;
-	return feed_open_all(&e->feed, e->cfg->sources, &cfg, &e->cfg->needs, err);
+	return feed_open_all(&e->feed, e->cfg->sources, &cfg, e->cfg->needs, err);
 }
 
 /* The recorder works without it, too: then only what is gone has no names. */
@@ -258,6 +258,7 @@ static void leave_threads(struct engine *e, struct os_thread *merge)
 
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err)
 {
+	static const struct needs none;
 	struct engine *e = calloc(1, sizeof(*e));
 	struct os_thread *merge = NULL, *command = NULL;
 	int rc, command_rc;
@@ -269,6 +270,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	if (!e)
 		return err_memory(err, "while starting");
 	e->live = *cfg;
+	e->live.needs = cfg->needs ? cfg->needs : &none;
 	e->cfg = &e->live;
 	e->capture = &e->live.capture;
 	e->policy = cfg->capture.file ? &file_policy : cfg->live ? &live_policy : &replay_policy;

@@ -45,7 +45,7 @@ struct engine_config {
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
 	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = as usual */
-	struct needs needs;                          /* of the triggers and monitors, merged */
+	const struct needs *needs;                   /* of the triggers and monitors; NULL = none */
 
 	uint64_t history_bytes, history_age_ns;      /* on disk; 0 bytes = none */
 	uint64_t history_sync_ns;                    /* between two rounds; 0 = as usual */

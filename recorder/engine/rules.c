@@ -442,9 +442,9 @@ static uint64_t no_data_ns(const struct engine *e)
 	uint64_t period_ns = 0;
 	uint32_t i;
 
-	for (i = 0; i < e->cfg->needs.ncounters; i++)
-		if (e->cfg->needs.counters[i].period_ns > period_ns)
-			period_ns = e->cfg->needs.counters[i].period_ns;
+	for (i = 0; i < e->cfg->needs->ncounters; i++)
+		if (e->cfg->needs->counters[i].period_ns > period_ns)
+			period_ns = e->cfg->needs->counters[i].period_ns;
 	return NO_DATA_NS + 2 * period_ns;
 }
 

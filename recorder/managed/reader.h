@@ -80,6 +80,7 @@ struct managed_place {
 struct managed_image {
 	uint64_t base;                       /* where its first byte is mapped */
 	const char *file;                    /* its base name */
+	const struct managed *twin;          /* of another process of this very file; NULL: none */
 };
 
 #define MANAGED_TYPE_BYTES 512u

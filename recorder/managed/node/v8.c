@@ -53,7 +53,10 @@ static int learn(const struct managed_image *image, const struct managed_host *h
 		return err_memory(err, "for a Node.js program");
 	t->base = (struct managed_task){.run = run_learn, .free = free_learn};
 	t->image = image->base;
-	if (!host->run(host->ctx, &t->base))
+	/* All of it is offsets in the file, and constants of it. */
+	if (image->twin)
+		t->layout = *v8_knowledge_layout((const struct v8_knowledge *)image->twin);
+	else if (!host->run(host->ctx, &t->base))
 		return err_set(err, ERR_BUSY, "its memory does not answer");
 	rc = t->rc;
 	if (rc && err)

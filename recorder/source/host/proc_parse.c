@@ -272,6 +272,7 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 	out->start_ticks = (uint64_t)v[19];
 	out->virtual_bytes = v[20];
 	out->resident_pages = v[21];
+	out->code = v[23] < 18e18 ? (uint64_t)v[23] : 0;
 	return true;
 }
 

@@ -75,6 +75,7 @@ struct proc_stat {
 	char state;                          /* R, S, D, Z (ended, not yet reaped) and so on */
 	double utime, stime, minor_faults, major_faults, threads, virtual_bytes, resident_pages;
 	uint64_t start_ticks;                /* since boot */
+	uint64_t code;                       /* where the program's code begins; 0, 1 = not told */
 };
 bool proc_stat_parse(struct text all, struct proc_stat *out);
 

@@ -60,7 +60,7 @@ struct log_source {
 	struct source base;
 	struct queue *queue;
 	struct log *log;
-	struct needs needs;
+	struct need_log logs[NEEDS_MAX_LOGS];
 	struct followed *all;
 	uint32_t nall;
 	char *buffer;
@@ -284,9 +284,9 @@ static int log_open_source(const struct source_config *cfg, const struct needs *
 	if (!s || !s->all || !s->buffer)
 		rc = err_memory(err, "for the source of logs");
 	if (!rc)
-		s->needs = *needs;
+		memcpy(s->logs, needs->logs, sizeof(s->logs));
 	for (i = 0; !rc && i < needs->nlogs; i++)
-		rc = follow_log(s, s->needs.logs[i].name, err);
+		rc = follow_log(s, s->logs[i].name, err);
 	if (rc) {
 		log_close_source(s ? &s->base : NULL);
 		return rc;

@@ -43,7 +43,8 @@ const struct frame_reader *const *perf_managed_readers(bool no_node)
 
 struct perf_runtime {
 	const struct frame_reader *reader;
-	char file[FILE_BYTES];               /* base name of what it maps */
+	struct object *code;                 /* what it maps, a reference */
+	char file[FILE_BYTES];               /* its base name */
 	uint64_t base;
 	uint32_t pid;                        /* of: */
 	bool peeked;                         /* its frames are read at its samples */
@@ -263,31 +264,40 @@ bool perf_managed_name(struct perf_managed *m, const struct frame *frame, struct
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static struct perf_runtime *runtime_new(const struct frame_reader *reader, const char *file,
+static void set_code(struct perf_runtime *r, struct object *code, uint64_t base)
+{
+	object_ref(code);
+	if (r->code)
+		object_drop(r->code, 0);
+	r->code = code;
+	r->base = base;
+	snprintf(r->file, sizeof(r->file), "%s", code->name);
+}
+
+static struct perf_runtime *runtime_new(const struct frame_reader *reader, struct object *code,
 					uint64_t base)
 {
 	struct perf_runtime *r = calloc(1, sizeof(*r));
 
 	if (r) {
 		r->reader = reader;
-		r->base = base;
-		snprintf(r->file, sizeof(r->file), "%s", file);
+		set_code(r, code, base);
 	}
 	return r;
 }
 
-void perf_managed_map(struct perf_managed *m, struct perf_process *process, const char *file,
+void perf_managed_map(struct perf_managed *m, struct perf_process *process, struct object *code,
 		      uint64_t base)
 {
 	struct perf_runtime *r = process->runtime;
+	const char *file = code->name;
 	unsigned i;
 
 	if (!m)
 		return;
 	/* A program that bears the runtime's name is mapped before its library. */
 	if (r && !r->managed && strcmp(r->file, file) != 0 && r->reader->recognizes(file)) {
-		snprintf(r->file, sizeof(r->file), "%s", file);
-		r->base = base;
+		set_code(r, code, base);
 		r->refused = false;
 		r->first_ns = r->try_ns = 0;
 	}
@@ -295,7 +305,7 @@ void perf_managed_map(struct perf_managed *m, struct perf_process *process, cons
 		return;
 	for (i = 0; m->readers[i] && !process->runtime; i++) {
 		if (m->readers[i]->recognizes(file))
-			process->runtime = runtime_new(m->readers[i], file, base);
+			process->runtime = runtime_new(m->readers[i], code, base);
 	}
 }
 
@@ -303,7 +313,7 @@ void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,
 			  const struct perf_process *parent)
 {
 	if (parent->runtime && !child->runtime)
-		child->runtime = runtime_new(parent->runtime->reader, parent->runtime->file,
+		child->runtime = runtime_new(parent->runtime->reader, parent->runtime->code,
 					      parent->runtime->base);
 	(void)m;
 }
@@ -408,6 +418,7 @@ void perf_managed_forget(struct perf_managed *m, struct perf_process *process, u
 		return;
 	if (r->managed)
 		unlearn(m, r, now_ns);
+	object_drop(r->code, now_ns);
 	free(r);
 }
 
@@ -486,10 +497,21 @@ static bool may_learn(struct perf_managed *m, uint64_t now_ns)
 	return m->learn_left_ns > 0;
 }
 
+static const struct managed *twin_of(const struct perf_managed *m, const struct perf_runtime *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->nknown; i++)
+		if (m->known[i]->reader == r->reader && m->known[i]->code == r->code)
+			return m->known[i]->managed;
+	return NULL;
+}
+
 static void learn(struct perf_managed *m, struct perf_process *process, uint64_t sample_ns)
 {
 	const struct managed_image image = {.base = process->runtime->base,
-					    .file = process->runtime->file};
+					    .file = process->runtime->file,
+					    .twin = twin_of(m, process->runtime)};
 	struct perf_runtime *r = process->runtime;
 	uint64_t now_ns = os_now_ns();
 	struct err err;

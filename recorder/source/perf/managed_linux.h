@@ -38,7 +38,7 @@ int perf_managed_new(struct frames *frames, struct proc_reader *reader, struct l
 void perf_managed_free(struct perf_managed *m);      /* NULL allowed */
 
 /* A process maps a file, whose first byte is at base. */
-void perf_managed_map(struct perf_managed *m, struct perf_process *process, const char *file,
+void perf_managed_map(struct perf_managed *m, struct perf_process *process, struct object *code,
 		      uint64_t base);
 /* A child has its parent's mappings. */
 void perf_managed_inherit(struct perf_managed *m, struct perf_process *child,

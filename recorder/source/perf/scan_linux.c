@@ -51,7 +51,6 @@ struct perf_scan {
 	struct request requests[REQUESTS_MAX];
 	uint32_t nrequests, last_number;
 	uint32_t *pids, npids, at, room;     /* of a scan of all; those before `at` are asked for */
-	bool first;                          /* before the first sample */
 	bool doubted;                        /* records were lost */
 	bool slow;                           /* the last one waited for was not answered in time */
 	bool process_logged;
@@ -122,7 +121,7 @@ static bool is_gone(uint32_t pid, uint32_t tid)
 /* Its exit record may be past already; while all are read at the start, none is past. */
 static bool has_gone(const struct perf_scan *scan, uint32_t pid, uint32_t tid)
 {
-	return (!scan->first || scan->state->cfg.root_only) && is_gone(pid, tid);
+	return (!scan->state->starting || scan->state->cfg.root_only) && is_gone(pid, tid);
 }
 
 /*
@@ -246,7 +245,7 @@ static bool read_again(struct perf_scan *scan, struct request *r)
  */
 static bool is_due(const struct perf_scan *scan, const struct request *r)
 {
-	return scan->first || r->snapshot->end_ns < perf_state_now(scan->state);
+	return scan->state->starting || r->snapshot->end_ns < perf_state_now(scan->state);
 }
 
 /* A request whose job is done. returns  as apply(); ERR_BUSY when it is read once more */
@@ -513,12 +512,12 @@ int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 
 	if (rc)
 		return rc;
-	s->scan->first = true;
+	s->starting = true;
 	if (s->cfg.root_only)
 		perf_scan_process(s->scan, s->cfg.root_pid);
 	else
 		wait_for_all(s->scan, PERF_SCAN_NS);
-	s->scan->first = false;
+	s->starting = false;
 	if (s->cfg.root_only)
 		return 0;
 	perf_names_look(s->names, NS_PER_SEC / 10);

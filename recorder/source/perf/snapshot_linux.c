@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "model/home.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/perf/state_linux.h"
@@ -209,6 +210,28 @@ static void read_maps(struct snapshot *s)
 	s->maps_read &= proc_pid_code(s->pid, CODE_MAX_BYTES, take_mapping, s);
 }
 
+/*
+ * The target of /proc/PID/exe, which costs as much as two mappings: mostly it is the file that the
+ * program's code is mapped from. A file of another name may be a copy of it in large pages
+ * (libhugetlbfs), or what runs a script: then the link is read.
+ */
+static void read_exe(struct snapshot *s)
+{
+	const struct snapshot_mapping *m = s->mappings, *end = m + s->nmappings;
+	const size_t ncomm = strlen(s->stat.comm);
+	const char *path;
+	char target[4096];
+
+	while (m < end && (s->stat.code < m->start || s->stat.code >= m->end))
+		m++;
+	path = m < end && m->file != SNAPSHOT_NO_FILE ? snapshot_path(s, m->path) : "";
+	if (ncomm && path[0] == '/' && path[1] != '/' &&
+	    strncmp(text_base_name(path), s->stat.comm, ncomm) == 0)
+		s->exe = strdup(path);
+	else if (proc_pid_exe(s->pid, target, sizeof(target)))
+		s->exe = strdup(target);
+}
+
 static bool read_task(void *ctx, uint32_t tid)
 {
 	struct snapshot *s = ctx;
@@ -242,23 +265,22 @@ static void read_home(struct snapshot *s)
 
 static void read_process(struct snapshot *s)
 {
-	char text[4096];
+	char tasks[40];
 
 	s->read_ns = os_now_ns();
 	s->found = proc_pid_stat(s->pid, &s->stat, &s->start_ns);
 	if (!s->found)
 		return;
 	if (!(s->stat.flags & KERNEL_THREAD_FLAG) && s->stat.state != 'Z' && s->stat.state != 'X') {
-		if (proc_pid_exe(s->pid, text, sizeof(text)))
-			s->exe = strdup(text);
 		read_home(s);
 		read_maps(s);
+		read_exe(s);
 	}
-	snprintf(text, sizeof(text), "/proc/%u/task", s->pid);
+	snprintf(tasks, sizeof(tasks), "/proc/%u/task", s->pid);
 	if (s->stat.threads == 1)
 		read_task(s, s->pid);
 	else
-		proc_each(text, read_task, s);
+		proc_each(tasks, read_task, s);
 }
 
 static void snapshot_run(struct job *job)

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 
 #define PATH_MAX_BYTES 4200u           /* of a mapping's path: the kernel's PATH_MAX and a suffix */
+#define TELL_MAX 4u                    /* mappings of an object that are there at the start */
 #define FORGET_NS NS_PER_SEC           /* a thread is remembered this long after its exit record */
 
 /* ---- lookups --------------------------------------------------------------------------------- */
@@ -63,7 +64,10 @@ void perf_state_put_event(struct perf_state *s, enum event_kind kind, struct per
 		queue_put(s->cfg.queue, &e);
 }
 
-/* The merge thread has the symbol worker open the object while its process lives. */
+/*
+ * The merge thread has the symbol worker open the object while its process lives. At the start a
+ * library is mapped by many: a few are told, so that one that ends at once has others behind it.
+ */
 static void put_image_event(struct perf_state *s, struct perf_process *p, struct object *object,
 			    uint64_t time_ns)
 {
@@ -72,7 +76,8 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 			  .stack = STACK_NONE, .stack_frames = &ref, .nstack_frames = 1,
 			  .process = p->process, .name = object->name};
 
-	queue_put(s->cfg.queue, &e);
+	if (!s->starting || atomic_load(&object->refs) <= TELL_MAX)
+		queue_put(s->cfg.queue, &e);
 }
 
 /* ---- removing -------------------------------------------------------------------------------- */
@@ -275,7 +280,7 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 			s->cfg.java.tell(s->cfg.java.ctx, process->process);
 	}
 	if (key->kind == OBJECT_ELF && start >= pgoff)
-		perf_managed_map(s->cfg.managed, process, object->name, start - pgoff);
+		perf_managed_map(s->cfg.managed, process, object, start - pgoff);
 	rc = maps_insert(&process->maps, &m, s->now_ns);
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;

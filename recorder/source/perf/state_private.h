@@ -26,6 +26,7 @@ struct perf_state {
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_capacity;
 	struct perf_scan *scan;
+	bool starting;                       /* /proc is read, before the first sample */
 	struct perf_names *names;
 };
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -543,6 +544,17 @@ uint64_t perf_ring_gap(struct perf_ring *ring)
 	return os_now_ns();
 }
 
+/* Then rings of every size may be mapped: capabilities(7). */
+static bool may_lock_memory(void)
+{
+	struct __user_cap_header_struct who = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct words[2];
+
+	return syscall(SYS_capget, &who, words) == 0 &&
+	       (words[0].effective & CAP_TO_MASK(CAP_IPC_LOCK));
+}
+
+/* Small rings where their size cannot be refused: the kernel clears all pages, 0.5 ms of CPU. */
 int perf_probe(const struct perf_ask *ask, struct err *err)
 {
 	struct perf_ask trial = *ask;
@@ -550,6 +562,7 @@ int perf_probe(const struct perf_ask *ask, struct err *err)
 	unsigned cpu, i;
 	int rc = ERR_NOT_FOUND;
 
+	trial.small |= may_lock_memory();
 	/* CPU 0 may be offline: use the first one that is online. */
 	for (cpu = 0; cpu < 64 && rc == ERR_NOT_FOUND; cpu++)
 		for (i = 0, rc = 0; i < 2 && !rc; i++) {

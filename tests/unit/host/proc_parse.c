@@ -120,13 +120,14 @@ TEST(stat_of_a_process_has_its_fields)
 {
 	struct proc_stat s;
 
-	assert_true(proc_stat_parse(of("10917 (cat) " NUMBERS " 1 2 3\n"), &s));
+	assert_true(proc_stat_parse(of("10917 (cat) " NUMBERS " 4198400 2 3\n"), &s));
 	assert_int_equal(s.pid, 10917);
 	assert_string_equal(s.comm, "cat");
 	assert_true(s.minor_faults == 99 && s.major_faults == 5);
 	assert_true(s.utime == 11 && s.stime == 22 && s.threads == 4);
 	assert_int_equal(s.start_ticks, 100522);
 	assert_true(s.virtual_bytes == 3133440 && s.resident_pages == 360);
+	assert_int_equal(s.code, 4198400);
 }
 
 TEST(hostile_name_of_a_process_stays_a_name)

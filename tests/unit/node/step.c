@@ -400,6 +400,23 @@ TEST(a_task_that_did_not_run_does_not_make_code_unknown)
 	end();
 }
 
+TEST(what_a_file_says_is_not_read_of_a_second_process_of_it)
+{
+	struct managed_image image = {.file = "node"};
+	struct managed *learned = NULL;
+
+	begin_heap();
+	assert_int_not_equal(v8_reader.learn(&image, &host, names, &learned, NULL), 0);
+	image.twin = (struct managed *)k;
+	nreads = 0;
+	assert_int_equal(v8_reader.learn(&image, &host, names, &learned, NULL), 0);
+	assert_int_equal(nreads, 0);
+	assert_memory_equal(v8_knowledge_layout((struct v8_knowledge *)learned), &heap.l,
+			    sizeof(heap.l));
+	v8_reader.forget(learned);
+	end();
+}
+
 /* RBP is the frame of optimized code that called it: following it would skip that code. */
 TEST(a_builtin_without_a_frame_is_left_by_its_return_address)
 {
@@ -507,6 +524,7 @@ int main(void)
 		cmocka_unit_test(optimized_code_without_a_frame_yet_is_left_by_its_stack_pointer),
 		cmocka_unit_test(webassembly_is_told_by_the_type_of_its_frame),
 		cmocka_unit_test(code_of_a_regular_expression_is_no_function),
+		cmocka_unit_test(what_a_file_says_is_not_read_of_a_second_process_of_it),
 		cmocka_unit_test(a_builtin_without_a_frame_is_left_by_its_return_address),
 		cmocka_unit_test(
 			an_inlined_function_that_is_not_known_does_not_get_the_outer_ones_name),

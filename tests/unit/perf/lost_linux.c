@@ -2,12 +2,19 @@
 #include "source/perf/state_linux.h"
 
 #include "base/array.h"
+#include "base/text.h"
+#include "source/host/maps.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/perf/cpus_linux.h"
 #include "source/perf/memory_linux.h"
 #include "tests/support/perf_state_lab_linux.h"
+#include "tests/support/tmp.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -286,8 +293,8 @@ TEST(scan_passes_over_a_zombie)
 	waitpid(pid, NULL, 0);
 }
 
-/* A process of one thread, whose name stat has with a backslash before what is special. */
-static pid_t child_called(const char *name)
+/* A process of one thread that waits after it has done that. */
+static pid_t child_that(void (*does)(const char *), const char *with)
 {
 	int fds[2];
 	pid_t pid;
@@ -297,7 +304,7 @@ static pid_t child_called(const char *name)
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prctl(PR_SET_NAME, name);
+		does(with);
 		while (write(fds[1], "", 1) == 1)
 			pause();
 		_exit(1);
@@ -308,6 +315,20 @@ static pid_t child_called(const char *name)
 	return pid;
 }
 
+static void end_children(const pid_t *pids, unsigned n)
+{
+	while (n--) {
+		kill(pids[n], SIGKILL);
+		waitpid(pids[n], NULL, 0);
+	}
+}
+
+/* stat has it with a backslash before what is special. */
+static void call_itself(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+}
+
 TEST(scan_names_a_thread_as_it_calls_itself)
 {
 	static const char *const names[] = {"alone", "back\\slash", "(a) R 1 ("};
@@ -316,14 +337,70 @@ TEST(scan_names_a_thread_as_it_calls_itself)
 	unsigned i;
 
 	for (i = 0; i < COUNT_OF(names); i++)
-		pids[i] = child_called(names[i]);
+		pids[i] = child_that(call_itself, names[i]);
 	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
 	for (i = 0; i < COUNT_OF(names); i++) {
 		thread_name(perf_state_find_thread(state_of, (uint32_t)pids[i])->thread, name);
 		assert_string_equal(name, names[i]);
-		kill(pids[i], SIGKILL);
-		waitpid(pids[i], NULL, 0);
 	}
+	end_children(pids, COUNT_OF(names));
+}
+
+static bool map_code(void *file, const struct maps_line *l)
+{
+	const uint64_t here = (uintptr_t)map_code;
+
+	if (here < l->start || here >= l->end)
+		return true;
+	mmap((void *)(uintptr_t)l->start, l->end - l->start, PROT_READ | PROT_EXEC,
+	     MAP_PRIVATE | MAP_FIXED, *(int *)file, (off_t)l->pgoff);
+	return false;
+}
+
+/* As libhugetlbfs does, to have its code in large pages. */
+static void run_from(const char *copy)
+{
+	int fd = open(copy, O_RDONLY);
+
+	proc_pid_code((uint32_t)getpid(), SIZE_MAX, map_code, &fd);
+}
+
+TEST(scan_names_a_program_by_its_link_and_not_by_a_copy_of_its_code)
+{
+	const char *copy = tmp_path("hugetlbfs.tmp");
+	char target[4096], command[sizeof(target) + TMP_BYTES];
+	pid_t pids[3];
+	unsigned i;
+
+	assert_true(proc_pid_exe((uint32_t)getpid(), target, sizeof(target)) != 0);
+	snprintf(command, sizeof(command), "cp '%s' '%s'", target, copy);
+	assert_int_equal(system(command), 0);
+	pids[0] = child_that(call_itself, text_base_name(target));
+	pids[1] = child_that(call_itself, "hugetlbfs");
+	pids[2] = child_that(run_from, copy);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	for (i = 0; i < 3; i++)
+		assert_string_equal(name_of((uint32_t)pids[i]), text_base_name(target));
+	assert_string_equal(file_at((uint32_t)pids[2], (uintptr_t)map_code), "hugetlbfs.tmp");
+	end_children(pids, 3);
+}
+
+/* A thousand processes map libc.so.6, which the symbol worker opens once. */
+TEST(scan_tells_a_few_times_of_what_many_processes_map)
+{
+	const struct object *object;
+	const struct event *e;
+	unsigned i, images = 0;
+	pid_t pids[10];
+
+	for (i = 0; i < COUNT_OF(pids); i++)
+		pids[i] = child_that(call_itself, "one of many");
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
+	object = locate((uint32_t)pids[9], (uintptr_t)call_itself).object;
+	for (; (e = queue_peek(queue)) != NULL; queue_pop(queue))
+		images += e->kind == EVENT_IMAGE && e->stack_frames[0].object == object;
+	assert_true(images >= 1 && images <= 4);
+	end_children(pids, COUNT_OF(pids));
 }
 
 /* Events of a scan stand in the queue between records: their times must too. */
@@ -406,6 +483,8 @@ int main(void)
 		FRESH(scan_forgets_processes_that_are_gone),
 		FRESH(scan_passes_over_a_zombie),
 		FRESH(scan_names_a_thread_as_it_calls_itself),
+		FRESH(scan_names_a_program_by_its_link_and_not_by_a_copy_of_its_code),
+		FRESH(scan_tells_a_few_times_of_what_many_processes_map),
 		FRESH(scan_puts_its_events_behind_all_that_is_in_the_queue),
 	};
 

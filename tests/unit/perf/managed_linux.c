@@ -14,7 +14,7 @@
 #define MB ((size_t)1 << 20)
 
 static size_t bytes_of_each;
-static unsigned nlearned, nforgotten;
+static unsigned nlearned, nforgotten, ntwins;
 static struct managed_names *learned_names;
 static uint64_t learning_takes_ns;
 
@@ -28,7 +28,8 @@ static int learn(const struct managed_image *image, const struct managed_host *h
 {
 	uint64_t end_ns = os_now_ns() + learning_takes_ns;
 
-	(void)image, (void)host, (void)err;
+	(void)host, (void)err;
+	ntwins += image->twin != NULL;
 	learned_names = names;
 	while (os_now_ns() < end_ns)
 		continue;
@@ -72,18 +73,27 @@ static struct perf_managed *m;
 static struct perf_process programs[PROGRAMS];
 static uint64_t now_ns;
 
+static void map_file(unsigned program, const char *path)
+{
+	const struct object_key key = {.kind = OBJECT_ELF, .path = path};
+	struct object *code = objects_get(frames, &key, 0);
+
+	perf_managed_map(m, &programs[program], code, 4096);
+	object_drop(code, now_ns);
+}
+
 static void begin_with(size_t each)
 {
 	unsigned i;
 
 	bytes_of_each = each;
-	nlearned = nforgotten = 0;
+	nlearned = nforgotten = ntwins = 0;
 	now_ns = os_now_ns();
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(perf_managed_new(frames, NULL, NULL, readers, &m, NULL), 0);
 	for (i = 0; i < PROGRAMS; i++) {
 		programs[i] = (struct perf_process){.pid = (uint32_t)getpid(), .start_ns = i + 1};
-		perf_managed_map(m, &programs[i], "libmade.so", 4096);
+		map_file(i, "/lib/libmade.so");
 	}
 }
 
@@ -172,6 +182,23 @@ TEST(names_that_are_learned_again_are_other_frames)
 	end();
 }
 
+TEST(what_was_learned_of_a_file_is_there_for_the_next_process_of_it)
+{
+	begin_with(MB);
+	perf_managed_forget(m, &programs[2], now_ns);
+	map_file(2, "/opt/libmade.so");
+	assert_true(sampled(0));
+	assert_true(sampled(2));
+	assert_int_equal(ntwins, 0);
+	assert_true(sampled(1));
+	assert_int_equal(ntwins, 1);
+	perf_managed_forget(m, &programs[0], now_ns);
+	perf_managed_forget(m, &programs[1], now_ns);
+	assert_true(sampled(3));
+	assert_int_equal(ntwins, 1);
+	end();
+}
+
 /* Records were lost: the process was forgotten, and /proc says that it lives. */
 TEST(names_of_a_process_that_is_found_again_are_other_frames)
 {
@@ -182,7 +209,7 @@ TEST(names_of_a_process_that_is_found_again_are_other_frames)
 	assert_true(sampled(0));
 	assert_true(perf_managed_find(m, &programs[0], 1, &at, &first));
 	perf_managed_forget(m, &programs[0], now_ns);
-	perf_managed_map(m, &programs[0], "libmade.so", 4096);
+	map_file(0, "/lib/libmade.so");
 	assert_true(sampled(0));
 	assert_true(perf_managed_find(m, &programs[0], 1, &at, &second));
 	assert_ptr_not_equal(first, second);
@@ -250,6 +277,7 @@ int main(void)
 		cmocka_unit_test(without_room_the_one_that_has_been_idle_for_longest_goes),
 		cmocka_unit_test(one_program_that_holds_too_much_is_forgotten_alone),
 		cmocka_unit_test(names_that_are_learned_again_are_other_frames),
+		cmocka_unit_test(what_was_learned_of_a_file_is_there_for_the_next_process_of_it),
 		cmocka_unit_test(names_of_a_process_that_is_found_again_are_other_frames),
 		cmocka_unit_test(an_address_of_generated_code_is_no_number_of_a_name),
 		cmocka_unit_test(names_never_end),
