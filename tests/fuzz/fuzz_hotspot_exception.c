@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct managed_memory m = {.read = read_bytes, .ctx = &in};
 	struct hotspot_exceptions known = {0};
 	struct managed_thrown out;
+	uint64_t heap;
 	size_t i;
 
 	if (!n)
@@ -53,6 +54,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	l.unsigned5_min = data[0] & 1;
 	hotspot_exception_read(&l, &m, BASE + 256, &known, &out);
 	hotspot_exception_read(&l, &m, BASE + 256, &known, &out);
-	hotspot_collections(&l, &m);
+	hotspot_collections(&l, &m, &heap);
 	return 0;
 }

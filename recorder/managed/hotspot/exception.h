@@ -33,6 +33,8 @@ bool hotspot_exception_read(const struct hotspot_layout *l, const struct managed
 			    uint64_t object, struct hotspot_exceptions *known,
 			    struct managed_thrown *out);
 
-/* How many collections there have been; 0 = this JVM does not say. heap: where it counts them, out */
+/*
+ * How many collections there have been, and the heap that counts them; 0 = this JVM does not say.
+ */
 uint64_t hotspot_collections(const struct hotspot_layout *l, const struct managed_memory *memory,
 			     uint64_t *heap);
