@@ -81,7 +81,7 @@ const struct v8_known_code *v8_known_code(struct v8_knowledge *k, const struct m
  * is another one than at the last look may have come after any sample.
  */
 #define V8_LATE_NS 500000000ULL
-#define V8_SOON_NS 20000000ULL
+#define V8_SOON_NS 80000000ULL
 bool v8_known_serves(const struct v8_knowledge *k, const struct v8_known *f);
 /*
  * Is it certain all the same that the code of this address was there, because a frame of the
