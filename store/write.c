@@ -248,23 +248,6 @@ static int put_segment(struct store *s, void *arg, struct err *err)
 		      " VALUES(?, ?)", ARGS(arg_int(w->incident_id), arg_int(w->segment_id)), err);
 }
 
-int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
-		      struct err *err)
-{
-	struct put_work w = {.incident_id = incident_id, .segment = segment};
-	int rc;
-
-	assert(s->mode == STORE_RECORD);
-	rc = db_transact(s, TX_NORMAL, put_segment, &w, err);
-	if (!rc) {
-		segment->store_id = w.segment_id;
-		sums_put(s, segment);
-	}
-	buf_free(&w.lists);
-	buf_free(&w.data);
-	return rc;
-}
-
 struct put_all_work {
 	int64_t incident_id;
 	struct segment *const *segments;
@@ -318,6 +301,12 @@ int store_put_segments(struct store *s, int64_t incident_id, struct segment *con
 	buf_free(&all.lists);
 	buf_free(&all.data);
 	return rc;
+}
+
+int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
+		      struct err *err)
+{
+	return store_put_segments(s, incident_id, &segment, 1, err);
 }
 
 /* ---- finish --------------------------------------------------------------------------------- */
